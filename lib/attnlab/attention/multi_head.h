@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "attnlab/attention/scaled_dot_product.h"
+
+namespace attnlab {
+
+// The sizes of a layer.
+struct MultiHeadShape {
+  Index d_query = 0;  // width of the query input, d_model
+  Index d_key = 0;    // width of the key input
+  Index d_value = 0;  // width of the value input
+  Index d_output = 0;
+  Index heads = 1;
+  Index kv_heads = 1;
+  Index d_k = 0;  // width of a query and key head
+  Index d_v = 0;  // width of a value head
+  bool bias = false;
+};
+
+// W_q [d_query, heads d_k], W_k [d_key, kv_heads d_k], W_v [d_value, kv_heads d_v],
+// W_o [heads d_v, d_output], applied from the right: Q = X W_q + b_q. Heads lie side by side in
+// the columns of W_q, W_k, W_v and in the rows of W_o.
+template <class T>
+struct MultiHeadParams {
+  Index heads = 1;
+  Index kv_heads = 1;
+  Tensor<T> w_q, w_k, w_v, w_o;
+  std::optional<Tensor<T>> b_q, b_k, b_v, b_o;
+
+  // The sizes the tensors imply. Throws InputError when they do not agree with each other or are
+  // not divisible by the heads, naming the tensor and both numbers.
+  MultiHeadShape shape() const;
+};
+
+// How weights are drawn; biases start at 0.
+enum class Init {
+  xavier_uniform,  // U(-a, a), a = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010, eq. 16)
+  normal,          // N(0, std^2)
+};
+
+// A layer drawn from the seed. `layer` keeps the layers of one model apart. The values do not
+// depend on T beyond its rounding.
+template <class T>
+MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, double std,
+                                   std::uint64_t seed, std::uint64_t layer = 0);
+
+// The matrices of one call, in the order they are computed.
+template <class T>
+struct MultiHeadResult {
+  Tensor<T> q;                   // query W_q + b_q, split               [batch, heads, n, d_k]
+  Tensor<T> k;                   // key W_k + b_k, split                 [batch, kv_heads, m, d_k]
+  Tensor<T> v;                   // value W_v + b_v, split               [batch, kv_heads, m, d_v]
+  AttentionResult<T> attention;  // its output is that of each head      [batch, heads, n, d_v]
+  Tensor<T> concat;              // the heads side by side               [batch, n, heads d_v]
+  Tensor<T> output;              // concat W_o + b_o                     [batch, n, d_output]
+};
+
+// Multi-head attention, Concat(head_1, ..., head_h) W_o with head_i = Attention(query W_q_i,
+// key W_k_i, value W_v_i) (Vaswani et al., 2017, section 3.2.2). query [batch, n, d_query],
+// key [batch, m, d_key], value [batch, m, d_value]: self-attention gives one tensor three times,
+// cross-attention the memory as key and value. The mask is of [batch, heads, n, m]. Throws
+// InputError when the shapes do not agree.
+template <class T>
+MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
+                              const MultiHeadParams<T>& params, const Mask& mask,
+                              const AttentionSettings& settings, const Request& want = {});
+
+// [batch, n, heads d] <-> [batch, heads, n, d]
+template <class T>
+Tensor<T> split_heads(const Tensor<T>& packed, Index heads);
+template <class T>
+Tensor<T> merge_heads(const Tensor<T>& split);
+
+}  // namespace attnlab

@@ -1,0 +1,104 @@
+#include "attnlab/core/error.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace attnlab {
+namespace {
+
+std::string message(std::string_view source, std::string_view field, std::string_view value,
+                    std::string_view rule) {
+  std::string text;
+  for (std::string_view part : {source, field}) {
+    if (!part.empty()) text += printable(part) + ": ";
+  }
+  if (!value.empty()) text += "got " + printable(value, 80) + ", ";
+  return text + printable(rule, 1000);
+}
+
+// Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+InputError::InputError(std::string_view source, std::string_view field, std::string_view value,
+                       std::string_view rule)
+    : std::runtime_error(message(source, field, value, rule)),
+      source_(source),
+      field_(field),
+      value_(value),
+      rule_(rule) {}
+
+InputError InputError::with_source(std::string_view source) const {
+  return InputError(source, field_, value_, rule_);
+}
+
+std::string printable(std::string_view text, std::size_t limit) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const auto lead = static_cast<unsigned char>(text[0]);
+    // C1 control characters (U+0080 to U+009F) steer terminals as the C0 ones do.
+    const bool control =
+        lead < 0x20 || lead == 0x7F ||
+        (lead == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0);
+    const std::size_t step = std::max<std::size_t>(length, 1);
+    if (out.size() + (control ? 4 : step) > limit) return out + "...";
+    if (length == 0 || control) {
+      for (const char c : text.substr(0, step)) {
+        const auto byte = static_cast<unsigned char>(c);
+        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      }
+    } else {
+      out += text.substr(0, step);
+    }
+    text.remove_prefix(step);
+  }
+  return out;
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
+  // A third of the letters may be wrong: "sclae" finds "scale", "foo" finds nothing.
+  std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::string nearest;
+  for (const std::string& candidate : names) {
+    const std::size_t distance = edit_distance(name.substr(0, 64), candidate);
+    if (distance < best && distance < std::max(name.size(), candidate.size())) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace attnlab

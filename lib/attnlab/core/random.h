@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "attnlab/core/philox.h"
+
+namespace attnlab {
+
+// Who draws: no two streams share a counter under the same seed. The value is the last word of the
+// Philox counter (the first is the block within a trial, the second and third the 64-bit trial
+// number, of which the experiments use one a pair or row).
+enum class Stream : std::uint32_t {
+  input_q = 1,
+  input_k,
+  input_v,
+  input_x,
+  input_memory,
+  weight_q,
+  weight_k,
+  weight_v,
+  weight_o,
+  bias_q,
+  bias_k,
+  bias_v,
+  bias_o,
+  dropout,
+};
+
+// The 128 bits of one block.
+PhiloxCounter random_block(std::uint64_t seed, Stream stream, std::uint64_t trial,
+                           std::uint32_t block);
+
+// Four standard normals of the 128 bits of a block: two Box-Muller pairs, in float32. Written with
+// explicit fused multiply-adds, IEEE square roots and polynomials only, so that every compiler
+// and every target gives the same bits. The largest magnitude is 6.66.
+std::array<float, 4> normals_of(const PhiloxCounter& bits);
+
+// A uniform in the open interval (0, 1) of 32 bits: (bits + 1/2) / 2^32, exact in double.
+constexpr double uniform_of(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
+
+// Element i comes from word i % 4 of block i / 4 of trial `trial`, whatever the length.
+void fill_normal(std::span<float> out, std::uint64_t seed, Stream stream, std::uint64_t trial = 0);
+void fill_uniform(std::span<double> out, std::uint64_t seed, Stream stream,
+                  std::uint64_t trial = 0);
+
+}  // namespace attnlab
