@@ -62,7 +62,7 @@ std::optional<std::uint64_t> checked_bytes(std::span<const std::uint64_t> length
   return bytes;
 }
 
-AnyTensor AnyTensor::cast(DType dtype) const {
+AnyTensor AnyTensor::cast(DType dtype) const& {
   return visit_dtype(dtype,
                      [&](auto tag) -> AnyTensor { return cast<typename decltype(tag)::type>(); });
 }

@@ -156,11 +156,20 @@ class AnyTensor {
     return std::visit(std::forward<F>(f), tensor_);
   }
 
-  // The same values as T, each rounded to nearest: a copy.
+  // The same values as T, each rounded to nearest: a copy, or the tensor itself where it is of that
+  // type and no longer needed.
   template <class T>
-  Tensor<T> cast() const;
+  Tensor<T> cast() const&;
+  template <class T>
+  Tensor<T> cast() && {
+    if (auto* same = std::get_if<Tensor<T>>(&tensor_)) return std::move(*same);
+    return std::as_const(*this).template cast<T>();
+  }
   // The same values as another dtype.
-  AnyTensor cast(DType dtype) const;
+  AnyTensor cast(DType dtype) const&;
+  AnyTensor cast(DType dtype) && {
+    return dtype == this->dtype() ? std::move(*this) : std::as_const(*this).cast(dtype);
+  }
 
   // Element i in row-major order, as a double (64-bit integers above 2^53 are rounded).
   double at(Index i) const;
@@ -183,7 +192,7 @@ To convert_element(From value) {
 }
 
 template <class T>
-Tensor<T> AnyTensor::cast() const {
+Tensor<T> AnyTensor::cast() const& {
   return visit([](const auto& from) {
     Tensor<T> to = Tensor<T>::uninitialized(from.shape());
     const auto values = from.values();

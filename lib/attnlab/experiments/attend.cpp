@@ -1,0 +1,56 @@
+#include "attnlab/experiments/attend.h"
+
+#include "attnlab/attention/scaled_dot_product.h"
+
+namespace attnlab {
+namespace {
+
+template <class T>
+AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, const Request& want,
+                       std::vector<std::string> notes) {
+  const DType dtype = raw.dtype;
+  const HeadLayout layout = raw.layout;
+  AttendResult result;
+  const auto keep = [&](std::string_view name, const AnyTensor& tensor,
+                        std::optional<AnyTensor>& field) {
+    if (want.has(name)) field = tensor.cast(dtype);
+  };
+  keep("q", raw.q, result.q);
+  keep("k", raw.k, result.k);
+  keep("v", raw.v, result.v);
+
+  AttentionInputs<T> inputs = split_attention_inputs<T>(options.inputs, std::move(raw));
+  const Shape& q = inputs.q.shape();
+  const Mask mask =
+      make_mask(options.mask, q[0], q[1], q[2], inputs.k.shape()[2], inputs.past, notes);
+  const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
+  AttentionResult<T> attention =
+      scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, want);
+
+  note_empty_rows(attention.empty_rows, notes);
+  result.attention = attention_matrices(attention, layout, dtype);
+  result.output = AnyTensor(layout.restore_output(std::move(attention.output))).cast(dtype);
+  const auto keep_present = [&](std::string_view name, Tensor<T>& tensor,
+                                std::optional<AnyTensor>& field) {
+    if (want.has(name)) field = AnyTensor(layout.restore_present(std::move(tensor))).cast(dtype);
+  };
+  keep_present("present_k", inputs.k, result.present_k);
+  keep_present("present_v", inputs.v, result.present_v);
+  result.empty_rows = attention.empty_rows;
+  result.notes = std::move(notes);
+  return result;
+}
+
+}  // namespace
+
+AttendResult attend(const AttendOptions& options, const Request& want) {
+  std::vector<std::string> notes;
+  RawAttentionInputs raw =
+      read_attention_inputs(options.inputs, options.run.seed, /*need_v=*/true, notes);
+  return visit_compute_type(raw.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return attend_as<T>(options, std::move(raw), want, std::move(notes));
+  });
+}
+
+}  // namespace attnlab

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attnlab/core/describe.h"
+#include "attnlab/core/request.h"
+#include "attnlab/experiments/attention_inputs.h"
+#include "attnlab/experiments/attention_matrices.h"
+#include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/run_options.h"
+#include "attnlab/experiments/score_options.h"
+
+namespace attnlab {
+
+// Scaled dot-product attention on given (or drawn) Q, K, V.
+struct AttendOptions {
+  AttentionInputOptions inputs;
+  ScoreOptions scores;
+  MaskOptions mask;
+  RunOptions run;
+
+  static constexpr auto fields() {
+    using O = AttendOptions;
+    return std::tuple(group("Inputs", &O::inputs), group("Scores", &O::scores),
+                      group("Masks", &O::mask), group("Run", &O::run));
+  }
+};
+
+struct AttendResult {
+  std::optional<AnyTensor> q, k, v;
+  AttentionMatrices attention;
+  std::optional<AnyTensor> output, present_k, present_v;
+  Index empty_rows = 0;
+  std::vector<std::string> notes;
+
+  static constexpr auto fields() {
+    using R = AttendResult;
+    return std::tuple(
+        field("q", &R::q, "queries: what each position seeks", {.shape = "[.., heads, n, d_k]"}),
+        field("k", &R::k, "keys: what each position offers to be found by",
+              {.shape = "[.., kv_heads, m, d_k]"}),
+        field("v", &R::v, "values: what each position carries",
+              {.shape = "[.., kv_heads, m, d_v]"}),
+        group("", &R::attention),
+        field("output", &R::output, "the values, averaged with the weights of each query",
+              {.formula = "weights v", .shape = "[.., heads, n, d_v]", .shown = true}),
+        field("present_k", &R::present_k, "past and current keys",
+              {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
+        field("present_v", &R::present_v, "past and current values",
+              {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),
+        field("empty_rows", &R::empty_rows, "query rows that may attend to no key"));
+  }
+};
+
+// Throws InputError. `want` names the matrices to keep; present_k and present_v exist for every
+// call, equal to K and V without a past.
+AttendResult attend(const AttendOptions& options, const Request& want);
+
+}  // namespace attnlab

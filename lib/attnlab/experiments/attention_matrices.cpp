@@ -1,0 +1,31 @@
+#include "attnlab/experiments/attention_matrices.h"
+
+#include <fmt/format.h>
+
+namespace attnlab {
+
+template <class T>
+AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout& layout,
+                                     DType dtype) {
+  const auto take = [&](std::optional<Tensor<T>>& matrix) -> std::optional<AnyTensor> {
+    if (!matrix) return std::nullopt;
+    return AnyTensor(layout.restore_scores(std::move(*matrix))).cast(dtype);
+  };
+  return {.raw_scores = take(from.raw_scores),
+          .scores = take(from.scores),
+          .capped_scores = take(from.capped_scores),
+          .masked_scores = take(from.masked_scores),
+          .weights = take(from.weights)};
+}
+
+void note_empty_rows(Index empty_rows, std::vector<std::string>& notes) {
+  if (empty_rows == 0) return;
+  notes.push_back(fmt::format("{} {} no key: {} weights and output are 0", empty_rows,
+                              empty_rows == 1 ? "row has" : "rows have",
+                              empty_rows == 1 ? "its" : "their"));
+}
+
+template AttentionMatrices attention_matrices(AttentionResult<float>&, const HeadLayout&, DType);
+template AttentionMatrices attention_matrices(AttentionResult<double>&, const HeadLayout&, DType);
+
+}  // namespace attnlab

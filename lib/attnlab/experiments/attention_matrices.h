@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attnlab/attention/scaled_dot_product.h"
+#include "attnlab/core/describe.h"
+#include "attnlab/experiments/head_layout.h"
+
+namespace attnlab {
+
+// The [n, m] matrices of one attention, as a result names them, in the order they are computed.
+struct AttentionMatrices {
+  std::optional<AnyTensor> raw_scores, scores, capped_scores, masked_scores, weights;
+
+  static constexpr auto fields() {
+    using R = AttentionMatrices;
+    return std::tuple(
+        field("raw_scores", &R::raw_scores, "how well each query matches each key",
+              {.formula = "q k^T", .shape = "[.., heads, n, m]"}),
+        field("scores", &R::scores, "scaled, so that their variance does not grow with d_k",
+              {.formula = "scale raw_scores", .shape = "[.., heads, n, m]"}),
+        field("capped_scores", &R::capped_scores, "held within -C and C by the softcap",
+              {.formula = "C tanh(scores / C)", .shape = "[.., heads, n, m]"}),
+        field("masked_scores", &R::masked_scores, "-infinity where a query may not attend",
+              {.formula = "mask(capped_scores)", .shape = "[.., heads, n, m]"}),
+        field("weights", &R::weights, "how much of each value a query takes; every row sums to 1",
+              {.formula = "softmax(masked_scores)", .shape = "[.., heads, n, m]"}));
+  }
+};
+
+// The matrices that `from` kept, in the user's layout and rounded to `dtype`.
+// Moves them out of `from`.
+template <class T>
+AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout& layout,
+                                     DType dtype);
+
+// "1 row has no key: its weights and output are 0", when there are such rows.
+void note_empty_rows(Index empty_rows, std::vector<std::string>& notes);
+
+}  // namespace attnlab
