@@ -125,6 +125,7 @@ template <class S, class T>
 struct Group {
   std::string_view heading;
   T S::*member;
+  std::string_view shown;
 };
 
 template <class S, class T>
@@ -133,10 +134,11 @@ constexpr Field<S, T> field(std::string_view name, T S::*member, std::string_vie
   return {name, member, help, extras};
 }
 
-// The fields of a described member, as if they stood here; the heading groups them in the help.
+// The fields of a described member, as if they stood here. Options: the heading groups them in the
+// help. Results: the field called `shown` is printed by default in this result.
 template <class S, class T>
-constexpr Group<S, T> group(std::string_view heading, T S::*member) {
-  return {heading, member};
+constexpr Group<S, T> group(std::string_view heading, T S::*member, std::string_view shown = {}) {
+  return {heading, member, shown};
 }
 
 // ---- options without their types ----------------------------------------------------------------
@@ -314,7 +316,11 @@ void append_result(const S* result, const Field<S, T>& f, std::vector<ResultRef>
 }
 template <class S, class T>
 void append_result(const S* result, const Group<S, T>& g, std::vector<ResultRef>& out) {
+  const std::size_t first = out.size();
   append_results(result == nullptr ? nullptr : &(result->*g.member), out);
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (out[i].name == g.shown) out[i].shown = true;
+  }
 }
 template <class S>
 void append_results(const S* result, std::vector<ResultRef>& out) {

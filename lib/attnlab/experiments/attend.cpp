@@ -19,7 +19,7 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, con
   keep("k", raw.k, result.k);
   keep("v", raw.v, result.v);
 
-  AttentionInputs<T> inputs = split_attention_inputs<T>(options.inputs, std::move(raw));
+  AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
   const Shape& q = inputs.q.shape();
   const Mask mask =
       make_mask(options.mask, q[0], q[1], q[2], inputs.k.shape()[2], inputs.past, notes);
@@ -45,8 +45,8 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, con
 
 AttendResult attend(const AttendOptions& options, const Request& want) {
   std::vector<std::string> notes;
-  RawAttentionInputs raw =
-      read_attention_inputs(options.inputs, options.run.seed, /*need_v=*/true, notes);
+  RawAttentionInputs raw = read_attention_inputs(options.query_key, options.value, options.sizes,
+                                                 options.run.seed, notes);
   return visit_compute_type(raw.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return attend_as<T>(options, std::move(raw), want, std::move(notes));

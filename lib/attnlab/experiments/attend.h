@@ -17,14 +17,17 @@ namespace attnlab {
 
 // Scaled dot-product attention on given (or drawn) Q, K, V.
 struct AttendOptions {
-  AttentionInputOptions inputs;
+  QueryKeyOptions query_key;
+  ValueOptions value;
+  SizeOptions sizes;
   ScoreOptions scores;
   MaskOptions mask;
   RunOptions run;
 
   static constexpr auto fields() {
     using O = AttendOptions;
-    return std::tuple(group("Inputs", &O::inputs), group("Scores", &O::scores),
+    return std::tuple(group("Inputs", &O::query_key), group("Inputs", &O::value),
+                      group("Sizes", &O::sizes), group("Scores", &O::scores),
                       group("Masks", &O::mask), group("Run", &O::run));
   }
 };

@@ -19,8 +19,12 @@ Tensor<T> last_axes(Tensor<T> tensor, int rank) {
 
 template <class T>
 Tensor<T> HeadLayout::restore_output(Tensor<T> output) const {
-  if (!packed) return last_axes(std::move(output), rank);
-  return last_axes(merge_heads(output), rank);
+  return packed ? restore_rows(merge_heads(output)) : last_axes(std::move(output), rank);
+}
+
+template <class T>
+Tensor<T> HeadLayout::restore_rows(Tensor<T> rows) const {
+  return last_axes(std::move(rows), rank);
 }
 
 template <class T>
@@ -62,6 +66,8 @@ Tensor<T> to_heads(Tensor<T> tensor, std::optional<Index> heads, std::string_vie
 
 template Tensor<float> HeadLayout::restore_output(Tensor<float>) const;
 template Tensor<double> HeadLayout::restore_output(Tensor<double>) const;
+template Tensor<float> HeadLayout::restore_rows(Tensor<float>) const;
+template Tensor<double> HeadLayout::restore_rows(Tensor<double>) const;
 template Tensor<float> HeadLayout::restore_scores(Tensor<float>) const;
 template Tensor<double> HeadLayout::restore_scores(Tensor<double>) const;
 template Tensor<float> HeadLayout::restore_present(Tensor<float>) const;

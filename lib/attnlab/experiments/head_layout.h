@@ -17,6 +17,9 @@ struct HeadLayout {
   // or merged when packed.
   template <class T>
   Tensor<T> restore_output(Tensor<T> output) const;
+  // [batch, n, d], the heads merged already, as [n, d] for rank 2.
+  template <class T>
+  Tensor<T> restore_rows(Tensor<T> rows) const;
   // [batch, heads, n, m] as [n, m], [heads, n, m] or [batch, heads, n, m]: heads stay apart.
   template <class T>
   Tensor<T> restore_scores(Tensor<T> scores) const;

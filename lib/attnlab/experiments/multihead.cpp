@@ -1,0 +1,223 @@
+#include "attnlab/experiments/multihead.h"
+
+#include <fmt/format.h>
+
+#include "attnlab/core/error.h"
+#include "attnlab/experiments/layer_inputs.h"
+#include "attnlab/io/atomic_file.h"
+
+namespace attnlab {
+namespace {
+
+// What the role asks of the inputs and the mask, checked against what was given.
+struct Use {
+  bool cross = false;
+  bool causal = false;
+};
+
+Use use_of(const MultiheadOptions& options) {
+  const bool memory = !options.inputs.memory.empty();
+  const bool apart = !options.inputs.query.empty();
+  const auto refuse = [&](std::string_view rule) {
+    throw InputError("", "role", kChoiceNames<Role>[static_cast<std::size_t>(options.role)], rule);
+  };
+  switch (options.role) {
+    case Role::automatic:
+      return {.cross = memory || apart, .causal = options.mask.causal};
+    case Role::encoder:
+      if (memory || apart) refuse("attends to x itself: give x alone");
+      if (options.mask.causal) refuse("sees the whole sequence; causal is the role decoder");
+      return {};
+    case Role::decoder:
+      if (memory || apart) refuse("attends to x itself: give x alone");
+      return {.causal = true};
+    case Role::cross:
+      if (!memory && !apart && !options.inputs.x.empty()) refuse("needs a memory");
+      break;
+  }
+  return {.cross = true, .causal = options.mask.causal};
+}
+
+// The widths that a layer to be drawn has.
+MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes,
+                           const LayerInputs* inputs) {
+  const auto width = [&](const AnyTensor& tensor) { return tensor.shape()[-1]; };
+  MultiHeadShape shape;
+  shape.d_query = inputs != nullptr ? width(inputs->queries()) : options.d_model.value_or(8);
+  shape.d_key = inputs != nullptr ? width(inputs->keys()) : shape.d_query;
+  shape.d_value = inputs != nullptr ? width(inputs->values()) : shape.d_query;
+  shape.d_output = options.d_model.value_or(shape.d_query);
+  shape.heads = sizes.heads.value_or(2);
+  shape.kv_heads = sizes.kv_heads.value_or(shape.heads);
+  if (!sizes.d_k && shape.d_output % shape.heads != 0) {
+    throw InputError("", "heads", std::to_string(shape.heads),
+                     fmt::format("d_model, {}, must be a multiple of the heads, or d_k be given",
+                                 shape.d_output));
+  }
+  shape.d_k = sizes.d_k.value_or(shape.d_output / shape.heads);
+  shape.d_v = sizes.d_v.value_or(shape.d_k);
+  shape.bias = options.bias;
+  return shape;
+}
+
+void require_drawing(const LayerOptions& options) {
+  const auto refuse = [](std::string_view name, std::string_view value) {
+    throw InputError("", name, value, "is for drawing a layer; the params file decides it");
+  };
+  if (options.bias) refuse("bias", "true");
+  if (options.init != Init::xavier_uniform) refuse("init", "normal");
+  if (options.std) refuse("std", fmt::format("{}", *options.std));
+}
+
+void require_width(std::string_view option, std::optional<Index> given, Index actual) {
+  if (!given || *given == actual) return;
+  throw InputError("", option, std::to_string(*given),
+                   fmt::format("the params file has {}", actual));
+}
+
+template <class T>
+MultiHeadParams<T> read_params(const LayerFile& file, const LayerOptions& options,
+                               const SizeOptions& sizes) {
+  require_drawing(options);
+  const std::optional<Index> heads = sizes.heads ? sizes.heads : file.heads();
+  if (!heads) {
+    throw InputError("", "heads", "", "is needed: the params file does not say how many it has");
+  }
+  const std::optional<Index> kv_heads = sizes.kv_heads ? sizes.kv_heads : file.kv_heads();
+  MultiHeadParams<T> params = file.params<T>(*heads, kv_heads.value_or(*heads));
+  const MultiHeadShape shape = params.shape();
+  require_width("d_model", options.d_model, shape.d_output);
+  require_width("d_k", sizes.d_k, shape.d_k);
+  require_width("d_v", sizes.d_v, shape.d_v);
+  return params;
+}
+
+template <class T>
+MultiHeadParams<T> draw_params(const LayerOptions& options, const SizeOptions& sizes,
+                               const LayerInputs* inputs, std::uint64_t seed,
+                               std::vector<std::string>& notes) {
+  if (options.std && options.init != Init::normal) {
+    throw InputError("", "std", fmt::format("{}", *options.std), "needs init normal");
+  }
+  const MultiHeadShape shape = drawn_shape(options, sizes, inputs);
+  notes.push_back(fmt::format("the layer's weights are {}, drawn from seed {}",
+                              kChoiceNames<Init>[static_cast<std::size_t>(options.init)], seed));
+  return draw_multi_head<T>(shape, options.init, options.std.value_or(0.02), seed);
+}
+
+template <class T>
+void keep_params(const MultiHeadParams<T>& params, const Request& want, DType dtype,
+                 MultiheadResult& result) {
+  const auto keep = [&](std::string_view name, const Tensor<T>& tensor,
+                        std::optional<AnyTensor>& field) {
+    if (want.has(name)) field = AnyTensor(tensor).cast(dtype);
+  };
+  const auto keep_bias = [&](std::string_view name, const std::optional<Tensor<T>>& tensor,
+                             std::optional<AnyTensor>& field) {
+    if (tensor) keep(name, *tensor, field);
+  };
+  keep("w_q", params.w_q, result.w_q);
+  keep("w_k", params.w_k, result.w_k);
+  keep("w_v", params.w_v, result.w_v);
+  keep("w_o", params.w_o, result.w_o);
+  keep_bias("b_q", params.b_q, result.b_q);
+  keep_bias("b_k", params.b_k, result.b_k);
+  keep_bias("b_v", params.b_v, result.b_v);
+  keep_bias("b_o", params.b_o, result.b_o);
+}
+
+void keep_inputs(LayerInputs& inputs, const Request& want, MultiheadResult& result) {
+  const auto keep = [&](std::string_view name, std::optional<AnyTensor>& tensor,
+                        std::optional<AnyTensor>& field) {
+    if (want.has(name)) field = std::move(tensor);
+  };
+  keep("x", inputs.x, result.x);
+  keep("memory", inputs.memory, result.memory);
+  keep("query", inputs.query, result.query);
+  keep("key", inputs.key, result.key);
+  keep("value", inputs.value, result.value);
+}
+
+template <class T>
+MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, LayerInputs inputs,
+                             const MultiHeadParams<T>& params, DType dtype, const Request& want,
+                             std::vector<std::string> notes) {
+  const Tensor<T> query = with_batch<T>(inputs.queries());
+  const Tensor<T> key = with_batch<T>(inputs.keys());
+  const Tensor<T> value = with_batch<T>(inputs.values());
+  MaskOptions mask_options = options.mask;
+  mask_options.causal = use.causal;
+  const Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
+                              key.shape()[1], /*past=*/0, notes);
+  const AttentionSettings settings =
+      attention_settings(options.scores, options.run, params.shape().d_k);
+  MultiHeadResult<T> layer = multi_head(query, key, value, params, mask, settings, want);
+
+  const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
+  MultiheadResult result;
+  const auto keep_heads = [&](std::string_view name, Tensor<T>& tensor,
+                              std::optional<AnyTensor>& field) {
+    if (want.has(name)) field = AnyTensor(layout.restore_scores(std::move(tensor))).cast(dtype);
+  };
+  keep_heads("q", layer.q, result.q);
+  keep_heads("k", layer.k, result.k);
+  keep_heads("v", layer.v, result.v);
+  note_empty_rows(layer.attention.empty_rows, notes);
+  result.attention = attention_matrices(layer.attention, layout, dtype);
+  keep_heads("heads", layer.attention.output, result.heads);
+  const auto keep_rows = [&](Tensor<T>& tensor) {
+    return AnyTensor(layout.restore_rows(std::move(tensor))).cast(dtype);
+  };
+  if (want.has("concat")) result.concat = keep_rows(layer.concat);
+  result.output = keep_rows(layer.output);
+  keep_params(params, want, dtype, result);
+  keep_inputs(inputs, want, result);
+  result.empty_rows = layer.attention.empty_rows;
+  result.notes = std::move(notes);
+  return result;
+}
+
+}  // namespace
+
+MultiheadResult multihead(const MultiheadOptions& options, const Request& want) {
+  const Use use = use_of(options);
+  const LayerOptions& layer = options.layer;
+  if (!layer.save_params.empty()) check_writable(layer.save_params.path, "save_params");
+
+  std::vector<std::string> notes;
+  std::optional<LayerFile> file;
+  if (!layer.params.empty()) {
+    file.emplace(layer.params.path, layer.params_layout, layer.prefix, notes);
+    notes.push_back(fmt::format("the layer is in the {} layout", file->layout()));
+  }
+  std::optional<LayerInputs> inputs;
+  if (gives_layer_inputs(options.inputs))
+    inputs = read_layer_inputs(options.inputs, options.sizes, notes);
+
+  std::vector<DType> dtypes = file ? file->dtypes() : std::vector<DType>{};
+  if (inputs) {
+    dtypes.insert(dtypes.end(),
+                  {inputs->queries().dtype(), inputs->keys().dtype(), inputs->values().dtype()});
+  }
+  if (dtypes.empty()) dtypes = {DType::float32};
+  const DType dtype = resolve_precision(options.sizes.dtype, dtypes);
+
+  return visit_compute_type(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const std::uint64_t seed = options.run.seed;
+    const MultiHeadParams<T> params =
+        file ? read_params<T>(*file, layer, options.sizes)
+             : draw_params<T>(layer, options.sizes, inputs ? &*inputs : nullptr, seed, notes);
+    if (!inputs) {
+      const MultiHeadShape shape = params.shape();
+      inputs = draw_layer_inputs(options.sizes, shape.d_query, shape.d_key, use.cross, seed, notes);
+    }
+    MultiheadResult result =
+        multihead_as<T>(options, use, std::move(*inputs), params, dtype, want, std::move(notes));
+    if (!layer.save_params.empty())
+      write_layer(layer.save_params.path, params, dtype, "save_params");
+    return result;
+  });
+}
+
+}  // namespace attnlab

@@ -1,0 +1,176 @@
+#include "attnlab/experiments/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attnlab/core/error.h"
+#include "attnlab/experiments/attend.h"
+#include "attnlab/experiments/layer_inputs.h"
+#include "attnlab/io/tensor_file.h"
+
+namespace attnlab {
+namespace {
+
+bool names_a_layer(const WeightsOptions& options) {
+  const LayerOptions& layer = options.layer;
+  return gives_layer_inputs(options.inputs) || !layer.params.empty() || layer.d_model ||
+         options.role != Role::automatic || options.projections;
+}
+
+MultiheadResult through_layer(const WeightsOptions& options) {
+  MultiheadOptions layer;
+  layer.role = options.role;
+  layer.inputs = options.inputs;
+  layer.layer = options.layer;
+  layer.sizes = options.sizes;
+  layer.scores = options.scores;
+  layer.mask = options.mask;
+  layer.run = options.run;
+  return multihead(layer, {"weights", "w_q", "w_k", "w_v", "w_o"});
+}
+
+AttendResult through_attend(const WeightsOptions& options) {
+  AttendOptions attend_options;
+  attend_options.query_key = options.query_key;
+  // The values do not matter to the weights: the keys stand in for them.
+  attend_options.value.v = options.query_key.k;
+  attend_options.sizes = options.sizes;
+  attend_options.scores = options.scores;
+  attend_options.mask = options.mask;
+  attend_options.run = options.run;
+  return attend(attend_options, {"weights"});
+}
+
+void require_one_source(const WeightsOptions& options) {
+  const bool given = !options.weights.empty();
+  const bool query_key = !options.query_key.q.empty() || !options.query_key.k.empty();
+  const bool layer = names_a_layer(options);
+  if (given && (query_key || layer)) {
+    throw InputError("", "weights", options.weights.path,
+                     "give either a weight matrix or what to compute it from");
+  }
+  if (query_key && layer) {
+    throw InputError("", "q", options.query_key.q.path,
+                     "give either q and k or the inputs of a layer");
+  }
+}
+
+// [heads, n, m] of one batch entry, or [batch, heads, n, m], reduced to what was asked for.
+AnyTensor choose_heads(AnyTensor all, const WeightsOptions& options) {
+  if (!options.head && !options.average) return all;
+  const Shape shape = all.shape();
+  if (options.head && options.average) {
+    throw InputError("", "head", std::to_string(*options.head),
+                     "give either a head or the average");
+  }
+  const Index heads = shape.rank() > 2 ? shape[-3] : 1;
+  if (options.head && *options.head >= heads) {
+    throw InputError("", "head", std::to_string(*options.head),
+                     fmt::format("there are {}, counted from 0", heads));
+  }
+  if (shape.rank() == 2) return all;
+  const Index batch = shape.rank() == 4 ? shape[0] : 1;
+  const Tensor<double> from = all.cast<double>();
+  Tensor<double> to(Shape{batch, shape[-2], shape[-1]});
+  for (Index b = 0; b < batch; ++b) {
+    if (options.head) {
+      to.matrix(b) = from.matrix(b * heads + *options.head);
+    } else {
+      for (Index h = 0; h < heads; ++h) to.matrix(b) += from.matrix(b * heads + h);
+      to.matrix(b) /= static_cast<double>(heads);
+    }
+  }
+  const Shape result =
+      shape.rank() == 4 ? Shape{batch, 1, shape[-2], shape[-1]} : Shape{shape[-2], shape[-1]};
+  return AnyTensor(std::move(to).reshaped(result)).cast(all.dtype());
+}
+
+WeightsRow describe_row(std::span<const double> row, Index top) {
+  WeightsRow result;
+  result.sum = std::accumulate(row.begin(), row.end(), 0.0);
+  result.max = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  const bool distribution =
+      result.sum > 0 && std::isfinite(result.sum) &&
+      std::all_of(row.begin(), row.end(), [](double weight) { return weight >= 0; });
+  if (distribution) {
+    double entropy = 0, squares = 0;
+    for (const double weight : row) {
+      const double p = weight / result.sum;
+      if (p > 0) entropy -= p * std::log(p);
+      squares += p * p;
+    }
+    result.entropy = entropy;
+    result.effective_keys = 1 / squares;
+  }
+  std::vector<Index> order(row.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto count = std::min<std::size_t>(static_cast<std::size_t>(top), row.size());
+  // NaN sorts last; equal weights keep the order of the keys.
+  const auto heavier = [&](Index a, Index b) {
+    const double x = row[static_cast<std::size_t>(a)], y = row[static_cast<std::size_t>(b)];
+    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+    return x != y ? x > y : a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    heavier);
+  for (std::size_t i = 0; i < count; ++i) {
+    result.top_keys.push_back(order[i]);
+    result.top_weights.push_back(row[static_cast<std::size_t>(order[i])]);
+  }
+  return result;
+}
+
+std::vector<WeightsRow> describe_rows(const AnyTensor& all, Index top) {
+  const Tensor<double> values = all.cast<double>();
+  const Shape& shape = values.shape();
+  const Index heads = shape.rank() > 2 ? shape[-3] : 1;
+  std::vector<WeightsRow> rows;
+  for (Index matrix = 0; matrix < shape.matrices(); ++matrix) {
+    for (Index i = 0; i < shape[-2]; ++i) {
+      const double* first = values.matrix(matrix).data() + i * shape[-1];
+      WeightsRow row = describe_row({first, static_cast<std::size_t>(shape[-1])}, top);
+      if (shape.rank() == 4) row.batch = matrix / heads;
+      if (shape.rank() > 2) row.head = matrix % heads;
+      row.row = i;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
+  require_one_source(options);
+  WeightsResult result;
+  if (names_a_layer(options)) {
+    MultiheadResult layer = through_layer(options);
+    result.notes = std::move(layer.notes);
+    if (options.projections) {
+      result.w_q = std::move(layer.w_q);
+      result.w_k = std::move(layer.w_k);
+      result.w_v = std::move(layer.w_v);
+      result.w_o = std::move(layer.w_o);
+      return result;
+    }
+    result.weights = std::move(layer.attention.weights);
+  } else if (options.weights.empty()) {
+    AttendResult attended = through_attend(options);
+    result.notes = std::move(attended.notes);
+    result.weights = std::move(attended.attention.weights);
+  } else {
+    result.weights = read_tensor(options.weights, "weights", result.notes);
+    if (result.weights->shape().rank() < 2) {
+      throw InputError(options.weights.path, "weights", result.weights->shape().str(),
+                       "need a matrix [n, m] or a stack of them, rank 2 to 4");
+    }
+  }
+  result.weights = choose_heads(std::move(*result.weights), options);
+  result.rows = describe_rows(*result.weights, options.top.value_or(0));
+  return result;
+}
+
+}  // namespace attnlab
