@@ -3,7 +3,36 @@
 #include <string>
 #include <string_view>
 
+#include "attnlab/io/file_descriptor.h"
+
 namespace attnlab {
+
+// A file that appears whole or not at all: what is written goes into a temporary file beside the
+// target (the file a symbolic link points to), which takes its place, with its permissions, on
+// commit() and is removed otherwise. Devices, pipes and the descriptors of this process
+// (/dev/stdout, /dev/fd/3) are written directly. Every function throws InputError naming the field
+// and the path.
+class AtomicFile {
+ public:
+  AtomicFile(const std::string& path, std::string_view field);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(std::string_view bytes);
+  // Flushes to the disk, then replaces the target.
+  void commit();
+
+ private:
+  void create_temporary(unsigned mode);
+  [[noreturn]] void fail(int error) const;
+
+  std::string path_;       // as the user wrote it
+  std::string field_;      // the option that named it
+  std::string target_;     // behind symbolic links
+  std::string temporary_;  // empty when the target is written directly
+  FileDescriptor descriptor_;
+};
 
 // Throws InputError naming `field` when a file could not be created or replaced at `path` (missing
 // folder, a folder of that name, no permission). Leaves nothing behind.

@@ -5,14 +5,22 @@
 #include <vector>
 
 #include "attnlab/core/values.h"
+#include "attnlab/io/input_file.h"
+#include "attnlab/io/tensor_format.h"
 
 namespace attnlab {
 
-// Reads the tensor that `source` names: an array given in its place, FILE, FILE:NAME, or "-" for
-// standard input. The format follows the extension (.npy, .csv, .tsv, .json, .safetensors), for
-// standard input the first bytes. `field` is the option to name in errors. What is odd but
-// readable is said in `notes`. Throws InputError.
+// Reads the tensor that `source` names: an array given in its place, FILE, FILE:NAME, or "-" (and
+// "-:NAME") for standard input. The format follows the extension (.npy, .csv, .tsv, .json,
+// .safetensors); for standard input, and for pipes and devices without one, the first bytes. NAME
+// is a tensor of a .safetensors file or a member of a .json object, or of the object "result" in it
+// (so that the files this tool writes are read back); without it a file may hold one only. `field`
+// is the option to name in errors. What is odd but readable is said in `notes`. Throws InputError.
 AnyTensor read_tensor(const TensorSource& source, std::string_view field,
+                      std::vector<std::string>& notes);
+
+// The tensor called `name` ("" for none) in an opened file of the given format.
+AnyTensor read_tensor(InputFile file, std::string_view name, TensorFormat format,
                       std::vector<std::string>& notes);
 
 // Throws InputError when `path` has no format that tensors can be written in (.npy, .csv, .tsv,
@@ -20,7 +28,8 @@ AnyTensor read_tensor(const TensorSource& source, std::string_view field,
 void check_tensor_target(const std::string& path, std::string_view field);
 
 // Writes `tensor` at full precision in the format of the extension. The file appears whole or not
-// at all. Throws InputError.
+// at all. Text holds every value as a float64 and reads back the same; .csv and .tsv take up to two
+// axes. bfloat16 is written to .npy as float32. Throws InputError.
 void write_tensor(const std::string& path, const AnyTensor& tensor, std::string_view field);
 
 }  // namespace attnlab

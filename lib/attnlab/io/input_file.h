@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "attnlab/io/file_descriptor.h"
+
+namespace attnlab {
+
+// The bytes of a file, read in the parts that are asked for. What has no parts (standard input,
+// pipes, devices) is read whole at the start, as long as there is memory for it.
+class InputFile {
+ public:
+  // Opens `path`, or standard input for "-". Throws InputError naming `field`, the path and the
+  // system's reason.
+  InputFile(const std::string& path, std::string_view field);
+
+  // Bytes at hand under a name.
+  static InputFile in_memory(std::string bytes, std::string name);
+
+  // The path, or "standard input": the source in error messages.
+  const std::string& name() const { return name_; }
+  std::uint64_t size() const { return size_; }
+  // Whether it is no regular file, so that its name says nothing of its format.
+  bool is_stream() const { return !descriptor_.is_open(); }
+
+  // Copies `count` bytes from `offset` on. Throws InputError when the file no longer has them.
+  void read(std::uint64_t offset, void* to, std::size_t count) const;
+  // At most `count` bytes from the start.
+  std::string head(std::size_t count) const;
+  // All bytes. Throws InputError when they do not fit the memory.
+  std::string text() const;
+
+ private:
+  InputFile() = default;
+
+  std::string name_;
+  std::uint64_t size_ = 0;
+  FileDescriptor descriptor_;  // of a regular file
+  std::string bytes_;          // of everything else
+};
+
+}  // namespace attnlab
