@@ -30,6 +30,11 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
+  // Overlong forms, surrogates and what lies above U+10FFFF show in the second byte.
+  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+  if (lead == 0xED && byte(1) > 0x9F) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;
+  if (lead == 0xF4 && byte(1) > 0x8F) return 0;
   return length;
 }
 
@@ -73,8 +78,9 @@ std::string printable(std::string_view text, std::size_t limit) {
         lead < 0x20 || lead == 0x7F ||
         (lead == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0);
     const std::size_t step = std::max<std::size_t>(length, 1);
-    if (out.size() + (control ? 4 : step) > limit) return out + "...";
-    if (length == 0 || control) {
+    const bool escaped = length == 0 || control;
+    if (out.size() + (escaped ? 4 * step : step) > limit) return out + "...";
+    if (escaped) {
       for (const char c : text.substr(0, step)) {
         const auto byte = static_cast<unsigned char>(c);
         out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
@@ -88,11 +94,12 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
+  name = name.substr(0, 64);  // a longer one is no slip of the finger
   // A third of the letters may be wrong: "sclae" finds "scale", "foo" finds nothing.
   std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : names) {
-    const std::size_t distance = edit_distance(name.substr(0, 64), candidate);
+    const std::size_t distance = edit_distance(name, candidate);
     if (distance < best && distance < std::max(name.size(), candidate.size())) {
       best = distance;
       nearest = candidate;

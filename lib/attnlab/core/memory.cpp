@@ -22,13 +22,29 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-// What a container may still take: its limit less its use, over it and its parents.
+// The number after `name` in a file of lines "name number"; 0 when there is none.
+std::uint64_t number_after(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  std::string word;
+  std::uint64_t value = 0;
+  while (file >> word >> value) {
+    if (word == name) return value;
+  }
+  return 0;
+}
+
+// What a container may still take: its limit less its use, over it and its parents. Pages of files
+// not read lately count as use but are given back when memory runs short.
 std::uint64_t container_memory() {
   std::uint64_t free = kUnlimited;
-  const auto level = [&](const std::string& folder, const char* limit_name, const char* use_name) {
-    const auto limit = number_in(folder + "/" + limit_name);
-    const auto use = number_in(folder + "/" + use_name);
-    if (limit && use) free = std::min(free, *limit > *use ? *limit - *use : 0);
+  const auto level = [&](const std::string& folder, bool v2) {
+    const auto limit = number_in(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+    const auto use = number_in(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+    if (!limit || !use) return;
+    const std::uint64_t cache =
+        number_after(folder + "/memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    const std::uint64_t held = *use - std::min(*use, cache);
+    free = std::min(free, *limit - std::min(*limit, held));
   };
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -40,13 +56,11 @@ std::uint64_t container_memory() {
     const bool v2 = controllers.empty();
     if (!v2 && controllers.find("memory") == std::string::npos) continue;
     const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    const char* limit = v2 ? "memory.max" : "memory.limit_in_bytes";
-    const char* use = v2 ? "memory.current" : "memory.usage_in_bytes";
     while (path.size() > 1) {
-      level(root + path, limit, use);
+      level(root + path, v2);
       path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
     }
-    level(root, limit, use);
+    level(root, v2);
   }
   return free;
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,11 @@ void parallel_for(Index threads, Index count, const std::function<void(Index)>& 
     }
   };
   std::vector<std::jthread> pool;
-  for (Index t = 1; t < threads; ++t) pool.emplace_back(run);
+  try {
+    for (Index t = 1; t < threads; ++t) pool.emplace_back(run);
+  } catch (const std::system_error&) {
+    // The system grants no more threads; those there are do the same work.
+  }
   run();
   pool.clear();  // joins
   if (failure) std::rethrow_exception(failure);
