@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "attnlab/core/tensor.h"
@@ -27,13 +29,15 @@ class Mask {
   Mask(Index batch, Index heads, Index queries, Index keys);
 
   // Query i stands at key position i + offset: the diagonal that causal masks and windows are
-  // measured from. One offset a batch entry, or one for all. 0 unless set.
+  // measured from. One offset a batch entry, or one for all; any Index, however large. 0 unless
+  // set. Throws InputError (field "offset") when the count is wrong.
   void set_offset(Index offset);
   void set_offsets(std::vector<Index> offsets);
   // Query i sees keys j <= i + offset.
   void set_causal();
   // Query i sees keys i + offset - left <= j <= i + offset + right; -1 is unbounded. Self is not
-  // counted: left = 2 shows self and two keys before it.
+  // counted: left = 2 shows self and two keys before it. Throws InputError (field "window_left" or
+  // "window_right") below -1.
   void set_window(Index left, Index right);
   // Batch entry b has keys [0, lengths[b]); one length a batch entry, or one for all. Throws
   // InputError (field "key_lengths") when the count is wrong or a length is outside [0, m].
@@ -41,8 +45,9 @@ class Mask {
   // True may attend. Broadcast to [batch, heads, n, m] by NumPy's rules, except that a last axis
   // of 2..m-1 is padded with false. Throws InputError (field "mask") when it does not fit.
   void set_boolean(Tensor<bool> may_attend);
-  // Added to the scores after scaling and softcap. -infinity masks: it selects like false. Shapes
-  // as for set_boolean, padded with -infinity.
+  // Added to the scores after scaling and softcap. -infinity masks: it selects like false. Every
+  // other value is arithmetic, -1e9, NaN and +infinity too, whatever it does to the row. Shapes as
+  // for set_boolean, padded with -infinity.
   void set_additive(AnyTensor bias);
 
   Index batch() const { return batch_; }
@@ -50,18 +55,27 @@ class Mask {
   Index queries() const { return queries_; }
   Index keys() const { return keys_; }
   bool has_additive() const { return additive_.has_value(); }
-  // No key of this range is hidden by a boolean or additive mask.
+  // Whether a boolean or additive mask may hide keys within key_range.
   bool has_elementwise() const { return boolean_.has_value() || additive_.has_value(); }
 
-  // The keys that causal mask, window and lengths leave query i of batch entry b. What a boolean
-  // or additive mask hides within it may_attend tells.
+  // The keys that causal mask, window and lengths leave query i of batch entry b; within [0, m].
+  // What a boolean or additive mask hides of them may_attend and read_row tell.
   KeyRange key_range(Index b, Index i) const;
   bool may_attend(Index b, Index h, Index i, Index j) const;
-  // What is added to a score, 0 without an additive mask; in float32 or float64 as T.
+  // What is added to a score, 0 without an additive mask; in float32 or float64 as T. Only
+  // -infinity gives -infinity: finite values beyond T are its largest.
   template <class T>
   T bias(Index b, Index h, Index i, Index j) const;
+  // The boolean and additive mask of a whole row, for the keys in `keys`: seen[x] is 1 when key
+  // keys.first + x is not hidden by them, 0 otherwise, and bias[x] is its bias. Both spans have
+  // keys.last - keys.first elements; `bias` is left alone without an additive mask.
+  template <class T>
+  void read_row(Index b, Index h, Index i, KeyRange keys, std::span<std::uint8_t> seen,
+                std::span<T> bias) const;
 
  private:
+  void check_broadcast(const Shape& shape) const;
+
   Index batch_, heads_, queries_, keys_;
   std::vector<Index> offsets_{0};
   bool causal_ = false;
