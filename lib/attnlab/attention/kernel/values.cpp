@@ -1,0 +1,35 @@
+#include "attnlab/attention/kernel/values.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attnlab {
+namespace {
+
+template <class T>
+bool all_finite(std::span<const T> values) {
+  return std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+template <class T>
+Values<T>::Values(const Tensor<T>& v) : v_(v) {
+  if (all_finite(v.values())) return;
+  finite_ = v;
+  const Index rows = v.shape()[-2];
+  const Index columns = v.shape()[-1];
+  non_finite_rows_.resize(static_cast<std::size_t>(v.shape().matrices()));
+  for (Index row = 0; row < v.shape().matrices() * rows; ++row) {
+    const std::span<T> values(finite_->data() + row * columns, static_cast<std::size_t>(columns));
+    if (all_finite<T>(values)) continue;
+    non_finite_rows_[static_cast<std::size_t>(row / rows)].push_back(row % rows);
+    std::replace_if(
+        values.begin(), values.end(), [](T value) { return !std::isfinite(value); }, T(0));
+  }
+}
+
+template class Values<float>;
+template class Values<double>;
+
+}  // namespace attnlab

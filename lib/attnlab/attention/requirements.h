@@ -1,0 +1,18 @@
+#pragma once
+
+#include "attnlab/attention/scaled_dot_product.h"
+
+namespace attnlab {
+
+// What scaled_dot_product asks of its arguments, checked without touching an element, for layers
+// that would otherwise compute before they learn of it. Throws InputError as told there.
+template <class T>
+void require_attention(const Shape& q, const Shape& k, const Shape& v, const Mask& mask,
+                       const AttentionSettings& settings, const Request& want);
+
+// Axis `axis` of tensor `name` and of tensor `other_name` is the same length, called `unit`. Throws
+// InputError naming both tensors and both numbers.
+void require_same(std::string_view name, const Shape& shape, std::string_view other_name,
+                  const Shape& other, int axis, std::string_view unit);
+
+}  // namespace attnlab

@@ -1,0 +1,100 @@
+#include "attnlab/attention/scaled_dot_product.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "attnlab/attention/kernel/full.h"
+#include "attnlab/attention/requirements.h"
+#include "attnlab/core/error.h"
+#include "attnlab/core/threads.h"
+
+namespace attnlab {
+namespace {
+
+// Room for the output and the matrices asked for.
+template <class T>
+AttentionResult<T> allocate_result(const Mask& mask, Index d_v, const Request& want) {
+  const Index b = mask.batch(), h = mask.heads(), n = mask.queries(), m = mask.keys();
+  AttentionResult<T> result;
+  const auto allocate = [&](std::string_view name, std::optional<Tensor<T>>& matrix) {
+    if (want.has(name)) matrix = Tensor<T>::uninitialized({b, h, n, m});
+  };
+  allocate("raw_scores", result.raw_scores);
+  allocate("scores", result.scores);
+  allocate("capped_scores", result.capped_scores);
+  allocate("masked_scores", result.masked_scores);
+  allocate("weights", result.weights);
+  result.output = Tensor<T>::uninitialized({b, h, n, d_v});
+  return result;
+}
+
+// Every head in blocks of `rows_at_once` queries, over the threads. How rows are grouped must not
+// depend on the threads, so that neither do the bits.
+template <class T, class Attend>
+void for_each_block(const KernelCall<T>& call, Index rows_at_once, AttentionResult<T>& result,
+                    Attend&& attend) {
+  const Index n = call.mask.queries();
+  const Index blocks = (n + rows_at_once - 1) / rows_at_once;
+  const Index count = call.mask.batch() * call.mask.heads() * blocks;
+  // Starting a thread costs as much as a million multiplications.
+  const double work = static_cast<double>(call.q.size()) * static_cast<double>(call.mask.keys());
+  const Index threads = work < 1e6 ? 1 : call.settings.threads;
+  std::atomic<Index> empty_rows{0};
+  parallel_for(threads, count, [&](Index task) {
+    const Index head = task / blocks;
+    const Index first = task % blocks * rows_at_once;
+    const RowBlock block{head / call.mask.heads(), head % call.mask.heads(), first,
+                         std::min(rows_at_once, n - first)};
+    empty_rows += attend(call, block, result);
+  });
+  result.empty_rows = empty_rows;
+}
+
+}  // namespace
+
+template <class T>
+AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
+                                      const Mask& mask, const AttentionSettings& settings,
+                                      const Request& want) {
+  require_attention<T>(q.shape(), k.shape(), v.shape(), mask, settings, want);
+  AttentionResult<T> result = allocate_result<T>(mask, v.shape()[3], want);
+  const Values<T> values(v);
+  const KernelCall<T> call{q, k, values, mask, settings};
+  switch (settings.kernel) {
+    case Kernel::automatic:
+    case Kernel::full:
+      for_each_block(call, kFullRows, result, attend_full<T>);
+      break;
+  }
+  return result;
+}
+
+template <class T>
+Tensor<T> append_keys(const Tensor<T>& past, const Tensor<T>& current, std::string_view name) {
+  const Shape& before = past.shape();
+  const Shape& after = current.shape();
+  for (const Shape& shape : {before, after}) {
+    if (shape.rank() == 4) continue;
+    throw InputError("", name, shape.str(), "need 4 axes, [batch, kv_heads, length, width]");
+  }
+  require_same(name, before, "the current", after, 0, "batch");
+  require_same(name, before, "the current", after, 1, "heads");
+  require_same(name, before, "the current", after, 3, "width");
+  Tensor<T> all = Tensor<T>::uninitialized({after[0], after[1], before[2] + after[2], after[3]});
+  for (Index i = 0; i < all.shape().matrices(); ++i) {
+    all.matrix(i).topRows(before[2]) = past.matrix(i);
+    all.matrix(i).bottomRows(after[2]) = current.matrix(i);
+  }
+  return all;
+}
+
+template AttentionResult<float> scaled_dot_product(const Tensor<float>&, const Tensor<float>&,
+                                                   const Tensor<float>&, const Mask&,
+                                                   const AttentionSettings&, const Request&);
+template AttentionResult<double> scaled_dot_product(const Tensor<double>&, const Tensor<double>&,
+                                                    const Tensor<double>&, const Mask&,
+                                                    const AttentionSettings&, const Request&);
+template Tensor<float> append_keys(const Tensor<float>&, const Tensor<float>&, std::string_view);
+template Tensor<double> append_keys(const Tensor<double>&, const Tensor<double>&, std::string_view);
+
+}  // namespace attnlab
