@@ -1,0 +1,186 @@
+#include "attnlab/attention/multi_head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnlab/attention/requirements.h"
+#include "attnlab/core/error.h"
+#include "attnlab/core/threads.h"
+
+namespace attnlab {
+namespace {
+
+// ---- the shapes ---------------------------------------------------------------------------------
+
+void require_matrix(std::string_view name, const Shape& shape) {
+  if (shape.rank() == 2) return;
+  throw InputError("", name, shape.str(), "need 2 axes, [in, out]");
+}
+
+// The width of each of `heads` heads that lie side by side in the columns of `name`.
+Index head_width(std::string_view name, const Shape& shape, Index heads, std::string_view of) {
+  if (shape[1] > 0 && shape[1] % heads == 0) return shape[1] / heads;
+  throw InputError("", name, fmt::format("{} columns {}", shape[1], shape.str()),
+                   fmt::format("need a multiple of the {} {}", heads, of));
+}
+
+template <class T>
+void require_bias(std::string_view name, const std::optional<Tensor<T>>& bias,
+                  std::string_view weight, const Shape& shape) {
+  if (!bias || bias->shape() == Shape{shape[1]}) return;
+  throw InputError("", name, bias->shape().str(),
+                   fmt::format("need [{}], the columns of {}", shape[1], weight));
+}
+
+void require_input(std::string_view name, const Shape& shape, std::string_view weight,
+                   Index width) {
+  if (shape.rank() != 3) {
+    throw InputError("", name, shape.str(), "need 3 axes, [batch, length, width]");
+  }
+  if (shape[2] == width) return;
+  throw InputError("", name, fmt::format("{} columns {}", shape[2], shape.str()),
+                   fmt::format("need {}, the rows of {}", width, weight));
+}
+
+// ---- the projections ----------------------------------------------------------------------------
+
+// x W + b. x [batch, n, in], W [in, out], b [out].
+template <class T>
+Tensor<T> project(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
+                  Index threads) {
+  const Index rows = x.shape()[0] * x.shape()[1];
+  const Index in = w.shape()[0], out = w.shape()[1];
+  const ConstMatrixMap<T> all_x(x.data(), rows, in);
+  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], x.shape()[1], out});
+  MatrixMap<T> all_projected(projected.data(), rows, out);
+  // Blocks of rows do not depend on the threads, so that neither do the bits.
+  constexpr Index kRows = 64;
+  const double work = static_cast<double>(x.size()) * static_cast<double>(out);
+  parallel_for(work < 1e6 ? 1 : threads, (rows + kRows - 1) / kRows, [&](Index block) {
+    const Index first = block * kRows;
+    const Index count = std::min(kRows, rows - first);
+    Matrix<T> product(count, out);
+    product.noalias() = all_x.middleRows(first, count) * w.matrix();
+    if (b) product.rowwise() += ConstMatrixMap<T>(b->data(), 1, out).row(0);
+    all_projected.middleRows(first, count) = product;
+  });
+  return projected;
+}
+
+}  // namespace
+
+template <class T>
+MultiHeadShape MultiHeadParams<T>::shape() const {
+  if (kv_heads < 1) throw InputError("", "kv_heads", std::to_string(kv_heads), "need at least 1");
+  if (heads < 1 || heads % kv_heads != 0) {
+    throw InputError("", "heads", std::to_string(heads),
+                     fmt::format("need a multiple of the {} kv_heads", kv_heads));
+  }
+  require_matrix("w_q", w_q.shape());
+  require_matrix("w_k", w_k.shape());
+  require_matrix("w_v", w_v.shape());
+  require_matrix("w_o", w_o.shape());
+
+  MultiHeadShape shape;
+  shape.heads = heads;
+  shape.kv_heads = kv_heads;
+  shape.d_query = w_q.shape()[0];
+  shape.d_key = w_k.shape()[0];
+  shape.d_value = w_v.shape()[0];
+  shape.d_output = w_o.shape()[1];
+  shape.d_k = head_width("w_q", w_q.shape(), heads, "heads");
+  const Index d_k = head_width("w_k", w_k.shape(), kv_heads, "kv_heads");
+  shape.d_v = head_width("w_v", w_v.shape(), kv_heads, "kv_heads");
+  if (d_k != shape.d_k) {
+    throw InputError("", "w_k", fmt::format("{} kv_heads of width {}", kv_heads, d_k),
+                     fmt::format("need the width {} of the heads of w_q", shape.d_k));
+  }
+  if (w_o.shape()[0] != heads * shape.d_v) {
+    throw InputError("", "w_o", fmt::format("{} rows {}", w_o.shape()[0], w_o.shape().str()),
+                     fmt::format("need {}, {} heads of width {} as in w_v", heads * shape.d_v,
+                                 heads, shape.d_v));
+  }
+  require_bias("b_q", b_q, "w_q", w_q.shape());
+  require_bias("b_k", b_k, "w_k", w_k.shape());
+  require_bias("b_v", b_v, "w_v", w_v.shape());
+  require_bias("b_o", b_o, "w_o", w_o.shape());
+  shape.bias = b_q || b_k || b_v || b_o;
+  return shape;
+}
+
+template <class T>
+MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
+                              const MultiHeadParams<T>& params, const Mask& mask,
+                              const AttentionSettings& settings, const Request& want) {
+  const MultiHeadShape shape = params.shape();
+  require_input("query", query.shape(), "w_q", shape.d_query);
+  require_input("key", key.shape(), "w_k", shape.d_key);
+  require_input("value", value.shape(), "w_v", shape.d_value);
+  require_same("key", key.shape(), "query", query.shape(), 0, "batch");
+  require_same("value", value.shape(), "query", query.shape(), 0, "batch");
+  require_same("value", value.shape(), "key", key.shape(), 1, "m");
+  const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
+  require_attention<T>({batch, shape.heads, n, shape.d_k}, {batch, shape.kv_heads, m, shape.d_k},
+                       {batch, shape.kv_heads, m, shape.d_v}, mask, settings, want);
+
+  MultiHeadResult<T> result;
+  result.q = split_heads(project(query, params.w_q, params.b_q, settings.threads), shape.heads);
+  result.k = split_heads(project(key, params.w_k, params.b_k, settings.threads), shape.kv_heads);
+  result.v = split_heads(project(value, params.w_v, params.b_v, settings.threads), shape.kv_heads);
+  result.attention = scaled_dot_product(result.q, result.k, result.v, mask, settings, want);
+  result.concat = merge_heads(result.attention.output);
+  result.output = project(result.concat, params.w_o, params.b_o, settings.threads);
+  return result;
+}
+
+template <class T>
+Tensor<T> split_heads(const Tensor<T>& packed, Index heads) {
+  const Shape& shape = packed.shape();
+  if (shape.rank() != 3) {
+    throw InputError("", "", shape.str(), "need 3 axes, [batch, length, heads * width]");
+  }
+  if (heads < 1 || shape[2] % heads != 0) {
+    throw InputError("", "heads", std::to_string(heads),
+                     fmt::format("need a divisor of the width {}", shape[2]));
+  }
+  const Index n = shape[1], d = shape[2] / heads;
+  Tensor<T> split = Tensor<T>::uninitialized({shape[0], heads, n, d});
+  for (Index b = 0; b < shape[0]; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      split.matrix(b * heads + h) = packed.matrix(b).middleCols(h * d, d);
+    }
+  }
+  return split;
+}
+
+template <class T>
+Tensor<T> merge_heads(const Tensor<T>& split) {
+  const Shape& shape = split.shape();
+  if (shape.rank() != 4) {
+    throw InputError("", "", shape.str(), "need 4 axes, [batch, heads, length, width]");
+  }
+  const Index heads = shape[1], d = shape[3];
+  Tensor<T> packed = Tensor<T>::uninitialized({shape[0], shape[2], heads * d});
+  for (Index b = 0; b < shape[0]; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      packed.matrix(b).middleCols(h * d, d) = split.matrix(b * heads + h);
+    }
+  }
+  return packed;
+}
+
+template struct MultiHeadParams<float>;
+template struct MultiHeadParams<double>;
+template MultiHeadResult<float> multi_head(const Tensor<float>&, const Tensor<float>&,
+                                           const Tensor<float>&, const MultiHeadParams<float>&,
+                                           const Mask&, const AttentionSettings&, const Request&);
+template MultiHeadResult<double> multi_head(const Tensor<double>&, const Tensor<double>&,
+                                            const Tensor<double>&, const MultiHeadParams<double>&,
+                                            const Mask&, const AttentionSettings&, const Request&);
+template Tensor<float> split_heads(const Tensor<float>&, Index);
+template Tensor<double> split_heads(const Tensor<double>&, Index);
+template Tensor<float> merge_heads(const Tensor<float>&);
+template Tensor<double> merge_heads(const Tensor<double>&);
+
+}  // namespace attnlab

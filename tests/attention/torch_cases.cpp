@@ -1,0 +1,165 @@
+// Results of PyTorch: nn.MultiheadAttention and scaled_dot_product_attention.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "attention/attention_test.h"
+#include "attnlab/io/atomic_file.h"
+#include "attnlab/io/json.h"
+#include "attnlab/io/safetensors.h"
+#include "attnlab/io/tensor_file.h"
+
+namespace attnlab {
+namespace {
+
+using test::close;
+
+class TorchCase {
+ public:
+  explicit TorchCase(const std::filesystem::path& folder)
+      : folder_(folder),
+        json_(parse_json(read_file((folder / "case.json").string(), "case"), "case.json")) {}
+
+  std::string name() const { return json_["name"].get<std::string>(); }
+  bool has(const std::string& array) const { return json_["arrays"].contains(array); }
+  template <class V>
+  V attribute(const std::string& key) const {
+    return json_["attributes"][key].get<V>();
+  }
+  std::string dtype(const std::string& array) const {
+    return json_["arrays"][array][0].get<std::string>();
+  }
+  AnyTensor read(const std::string& array) const {
+    std::vector<std::string> notes;
+    return read_tensor({.path = (folder_ / (array + ".npy")).string(), .values = {}}, array, notes);
+  }
+  AnyTensor weight(const std::string& tensor) const {
+    std::vector<std::string> notes;
+    return file().read(tensor, notes);
+  }
+  bool has_weight(const std::string& tensor) const { return file().has(tensor); }
+
+ private:
+  SafetensorsFile file() const { return {(folder_ / "weights.safetensors").string(), "params"}; }
+
+  std::filesystem::path folder_;
+  Json json_;
+};
+
+// With axes of 1 put before those there are.
+template <class T>
+Tensor<T> with_rank(Tensor<T> t, int rank) {
+  std::vector<Index> axes(t.shape().axes().begin(), t.shape().axes().end());
+  while (static_cast<int>(axes.size()) < rank) axes.insert(axes.begin(), 1);
+  return std::move(t).reshaped(Shape(std::span<const Index>(axes)));
+}
+
+// torch keeps W as [out, in].
+template <class T>
+Tensor<T> transposed(const Tensor<T>& w, Index first_row, Index rows) {
+  Tensor<T> t({w.shape()[1], rows});
+  t.matrix() = w.matrix().middleRows(first_row, rows).transpose();
+  return t;
+}
+
+template <class T>
+MultiHeadParams<T> torch_params(const TorchCase& c) {
+  const Index d_model = c.attribute<Index>("d_model");
+  const auto read = [&](const std::string& name) { return c.weight(name).cast<T>(); };
+  MultiHeadParams<T> params;
+  params.heads = params.kv_heads = c.attribute<Index>("heads");
+  if (c.has_weight("in_proj_weight")) {
+    const auto all = read("in_proj_weight");
+    params.w_q = transposed(all, 0, d_model);
+    params.w_k = transposed(all, d_model, d_model);
+    params.w_v = transposed(all, 2 * d_model, d_model);
+  } else {
+    params.w_q = transposed(read("q_proj_weight"), 0, d_model);
+    params.w_k = transposed(read("k_proj_weight"), 0, d_model);
+    params.w_v = transposed(read("v_proj_weight"), 0, d_model);
+  }
+  params.w_o = transposed(read("out_proj.weight"), 0, d_model);
+  if (c.has_weight("in_proj_bias")) {
+    const auto all = read("in_proj_bias");
+    const auto third = [&](Index i) {
+      Tensor<T> b({d_model});
+      std::copy_n(all.data() + i * d_model, d_model, b.data());
+      return b;
+    };
+    params.b_q = third(0);
+    params.b_k = third(1);
+    params.b_v = third(2);
+    params.b_o = read("out_proj.bias");
+  }
+  return params;
+}
+
+// torch's masks hide where true; those of numbers are added.
+void set_torch_masks(const TorchCase& c, Mask& mask) {
+  if (c.attribute<bool>("causal")) mask.set_causal();
+  if (c.has("attn_mask_torch")) {
+    const AnyTensor given = c.read("attn_mask_torch");
+    if (given.dtype() == DType::boolean) {
+      Tensor<bool> may_attend = given.get<bool>();
+      for (bool& value : may_attend.values()) value = !value;
+      mask.set_boolean(std::move(may_attend));
+    } else {
+      mask.set_additive(given);
+    }
+  }
+  if (c.has("key_padding_mask_torch")) {
+    const Tensor<bool> padding = c.read("key_padding_mask_torch").get<bool>();
+    Tensor<bool> may_attend({padding.shape()[0], 1, 1, padding.shape()[1]});
+    for (Index i = 0; i < padding.size(); ++i) may_attend[i] = !padding[i];
+    mask.set_boolean(std::move(may_attend));
+  }
+}
+
+template <class T>
+void check_layer(const TorchCase& c, double tolerance) {
+  const auto read = [&](const char* name) { return with_rank(c.read(name).cast<T>(), 3); };
+  const auto query = read("query");
+  const auto key = c.has("key") ? read("key") : query;
+  const auto value = c.has("value") ? read("value") : key;
+  const auto params = torch_params<T>(c);
+  Mask mask(query.shape()[0], params.heads, query.shape()[1], key.shape()[1]);
+  set_torch_masks(c, mask);
+  const double d_k = static_cast<double>(params.shape().d_k);
+  const auto layer =
+      multi_head(query, key, value, params, mask, {.scale = 1 / std::sqrt(d_k)}, {"weights"});
+  CHECK(close(layer.output, test::doubles(c.read("expected_output").cast<double>()), tolerance));
+  CHECK(close(*layer.attention.weights, test::doubles(c.read("expected_weights").cast<double>()),
+              tolerance));
+}
+
+template <class T>
+void check_attention(const TorchCase& c, double tolerance) {
+  const auto read = [&](const char* name) { return with_rank(c.read(name).cast<T>(), 4); };
+  const auto q = read("Q"), k = read("K"), v = read("V");
+  Mask mask = test::no_mask(q, k);
+  if (c.attribute<bool>("causal")) mask.set_causal();
+  const auto result =
+      scaled_dot_product(q, k, v, mask, {.scale = c.attribute<double>("scale")}, {"weights"});
+  CHECK(close(result.output, test::doubles(c.read("expected_Y").cast<double>()), tolerance));
+  CHECK(
+      close(*result.weights, test::doubles(c.read("expected_weights").cast<double>()), tolerance));
+}
+
+TEST_CASE("attention and layers agree with PyTorch") {
+  int cases = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ATTNLAB_TEST_DATA "/torch")) {
+    const TorchCase c(entry.path());
+    INFO(c.name());
+    const bool layer = c.has("query");
+    if (c.dtype(layer ? "query" : "Q") == "float32") {
+      layer ? check_layer<float>(c, 3e-6) : check_attention<float>(c, 3e-6);
+    } else {
+      layer ? check_layer<double>(c, 1e-10) : check_attention<double>(c, 1e-10);
+    }
+    ++cases;
+  }
+  CHECK(cases == 20);
+}
+
+}  // namespace
+}  // namespace attnlab
