@@ -72,7 +72,7 @@ struct HeatScale {
       text += number(-limit()) + " " + heat_scale(true, style) + " " + number(limit()) +
               ", 0 in the middle; min " + number(low) + ", max " + number(high);
     } else {
-      text += "min " + number(low) + " " + heat_scale(false, style) + " " + number(high) + " max";
+      text += "min " + number(low) + " " + heat_scale(false, style) + " max " + number(high);
     }
     if (nan) text += "   " + mark_cell("??", 2, style) + " NaN";
     if (plus_infinity) text += "   " + mark_cell("++", 2, style) + " inf";

@@ -16,20 +16,15 @@ struct Rgb {
   int red, green, blue;
 };
 
-// ColorBrewer's Blues and PuOr (Brewer, 2002) without their ends, which are lost on a white or a
-// black terminal.
-constexpr std::array<Rgb, 7> kBlues = {{{222, 235, 247},
-                                        {198, 219, 239},
-                                        {158, 202, 225},
-                                        {107, 174, 214},
-                                        {66, 146, 198},
-                                        {33, 113, 181},
-                                        {8, 81, 156}}};
-constexpr std::array<Rgb, 4> kOranges = {
-    {{240, 240, 240}, {253, 196, 125}, {232, 139, 35}, {179, 88, 6}}};
-// The same in the 256 colours of xterm, in even steps of lightness.
-constexpr std::array<int, 6> kBlues256 = {254, 153, 110, 68, 26, 20};
-constexpr std::array<int, 4> kOranges256 = {254, 222, 172, 130};
+// Lightness falls evenly and stays between a black and a white terminal, and colour grows with the
+// value: pale grey recedes on both, deep red and blue stand out on both.
+constexpr std::array<Rgb, 5> kReds = {
+    {{205, 208, 212}, {226, 190, 160}, {235, 150, 95}, {226, 100, 45}, {190, 35, 20}}};
+constexpr std::array<Rgb, 5> kBlues = {
+    {{205, 208, 212}, {160, 190, 220}, {105, 155, 210}, {55, 110, 190}, {25, 65, 155}}};
+// The same in the 256 colours of xterm.
+constexpr std::array<int, 6> kReds256 = {252, 180, 173, 166, 160, 124};
+constexpr std::array<int, 6> kBlues256 = {252, 110, 74, 68, 26, 19};
 
 constexpr std::array<const char*, 5> kShades = {" ", "░", "▒", "▓", "█"};
 
@@ -51,13 +46,13 @@ Rgb blend(std::span<const Rgb> ramp, double place) {
 }
 
 std::string background(const HeatValue& value, const Style& style) {
-  const bool orange = value.diverging && value.place < 0;
+  const bool blue = value.diverging && value.place < 0;
   const double place = std::abs(value.place);
   if (!style.true_color) {
-    return fmt::format("\x1b[48;5;{}m", orange ? kOranges256[step<kOranges256.size()>(place)]
-                                               : kBlues256[step<kBlues256.size()>(place)]);
+    const std::array<int, 6>& ramp = blue ? kBlues256 : kReds256;
+    return fmt::format("\x1b[48;5;{}m", ramp[step<6>(place)]);
   }
-  const Rgb color = orange ? blend(kOranges, place) : blend(std::span<const Rgb>(kBlues), place);
+  const Rgb color = blend(blue ? kBlues : kReds, place);
   return fmt::format("\x1b[48;2;{};{};{}m", color.red, color.green, color.blue);
 }
 
@@ -86,7 +81,7 @@ std::string mark_cell(const std::string& mark, int width, const Style& style) {
 }
 
 std::string heat_scale(bool diverging, const Style& style) {
-  const int cells = style.color ? 10 : diverging ? 9 : 5;
+  const int cells = style.color ? 12 : diverging ? 9 : 5;
   // In colour the cells show where the scale begins and ends, pale shades do not.
   std::string out = style.color ? "" : "[";
   for (int i = 0; i < cells; ++i) {

@@ -13,10 +13,9 @@ struct HeatValue {
   bool diverging = false;
 };
 
-// One cell of `width` columns. In colour the background goes from pale to deep blue, all of middle
-// lightness so that it differs from a black and from a white terminal, and from orange over pale
-// to blue on a diverging scale. Without colour it is filled with shade, a negative value marked by
-// a minus.
+// One cell of `width` columns. In colour the background goes from pale grey to deep red, on a
+// diverging scale from deep blue over grey to red. Without colour it is filled with shade, a
+// negative value marked by a minus.
 std::string heat_cell(const HeatValue& value, int width, const Style& style);
 
 // A cell for what has no place on the scale, with a text of its own ("??").

@@ -1,13 +1,20 @@
 #include <algorithm>
 
+#include "render/blocks.h"
 #include "render/cells.h"
-#include "render/heading.h"
 #include "render/report.h"
 #include "render/text_table.h"
 #include "render/text_width.h"
 
 namespace attnlab {
 namespace {
+
+// "weights = softmax(masked_scores)   [2, 5, 5] float32"
+std::string matrix_heading(const ResultRef& result, const AnyTensor& matrix) {
+  std::string text(result.name);
+  if (!result.formula.empty()) text += " = " + std::string(result.formula);
+  return text + "   " + shape_text(matrix);
+}
 
 std::string matrix_block(const ResultRef& result, const AnyTensor& matrix, const Style& style) {
   return bold(matrix_heading(result, matrix), style.color) + "\n" +
@@ -30,24 +37,6 @@ std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style
   }
   const std::string title = result.name == "rows" ? "" : bold(result.name, style.color) + "\n";
   return title + text_table(columns, style.width, style.color);
-}
-
-// Scalars that follow each other, one a line, the values under each other.
-std::string scalar_block(const std::vector<ResultRef>& scalars, const Style& style) {
-  int width = 0;
-  for (const ResultRef& scalar : scalars) width = std::max(width, display_width(scalar.name));
-  std::string text;
-  for (const ResultRef& scalar : scalars) {
-    text += pad_right(scalar.name, width);
-    text += "  ";
-    text += table_cell(scalar.value, style.digits);
-    if (!scalar.unit.empty()) {
-      text += ' ';
-      text += scalar.unit;
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace

@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "render/rounded_text.h"
+#include "render/trace.h"
+#include "render/worked.h"
+
+namespace attnlab {
+namespace {
+
+// The query and the key whose numbers are followed, in the first head.
+struct Followed {
+  Index query = 0, key = 0;
+};
+
+class AttentionTrace {
+ public:
+  AttentionTrace(const Report& report, const Style& style) : trace_(report, style) { follow(); }
+
+  std::string text() {
+    introduce();
+    for (const ResultRef& result : trace_.results()) {
+      if (result.matrix() == nullptr) continue;
+      trace_.matrix_step(result, formula(result), worked(result));
+    }
+    trace_.scalars();
+    return trace_.text();
+  }
+
+ private:
+  // The query that sees the most keys, the first of those, and the key with its largest weight.
+  void follow() {
+    const AnyTensor* weights = trace_.matrix("weights");
+    if (weights == nullptr || weights->size() == 0) return;
+    Index most = -1;
+    for (Index i = 0; i < weights->shape()[-2]; ++i) {
+      const Line row = row_of(*weights, i);
+      Index seen = 0, largest = 0;
+      for (Index j = 0; j < row.count; ++j) {
+        if (row.at(j) > 0) ++seen;
+        if (row.at(j) > row.at(largest)) largest = j;
+      }
+      if (seen > most) followed_ = {i, largest}, most = seen;
+    }
+  }
+
+  void introduce() {
+    trace_.paragraph(
+        "Attention(Q, K, V) = softmax(scale Q K^T) V: every query is matched with every key, the\n"
+        "matches become weights, and the output is the average of the values under these weights.");
+    const AnyTensor* weights = trace_.matrix("weights");
+    if (weights == nullptr || weights->size() == 0) return;
+    trace_.paragraph(fmt::format("Followed below{}: query {} and the key it attends to most, {}.",
+                                 weights->shape().matrices() > 1 ? " in the first head" : "",
+                                 trace_.query_name(followed_.query),
+                                 trace_.key_name(followed_.key)));
+  }
+
+  // The scores that enter a step: of the names in the formula, which speaks of every step there
+  // can be, the last that was computed.
+  std::string present(std::string name) const {
+    if (name == "masked_scores" && trace_.matrix(name) == nullptr) name = "capped_scores";
+    if (name == "capped_scores" && trace_.matrix(name) == nullptr) name = "scores";
+    return name;
+  }
+
+  std::string formula(const ResultRef& result) const {
+    return replace_names(result.formula, [this](const std::string& name) { return present(name); });
+  }
+
+  std::vector<Equation> worked(const ResultRef& result) const {
+    const std::string_view name = result.name;
+    if (result.matrix()->size() == 0) return {};
+    if (name == "q") return projection(name, {"query", "x"}, followed_.query);
+    if (name == "k") return projection(name, {"key", "memory", "x"}, followed_.key);
+    if (name == "v") return projection(name, {"value", "memory", "x"}, followed_.key);
+    if (name == "raw_scores") return match(*result.matrix());
+    if (name == "scores") return scaling(*result.matrix());
+    if (name == "capped_scores") return capping(*result.matrix());
+    if (name == "masked_scores") return masking(*result.matrix());
+    if (name == "weights") return softmax(*result.matrix());
+    if (name == "concat") return concatenation(*result.matrix());
+    if (name == "output" && trace_.matrix("concat") != nullptr) return final_projection(result);
+    if (name == "output" || name == "heads") return average(name, *result.matrix());
+    return {};
+  }
+
+  double followed_element(const AnyTensor& matrix, Index column) const {
+    return row_of(matrix, followed_.query).at(column);
+  }
+
+  // q = x W_q + b_q, one element.
+  std::vector<Equation> projection(std::string_view name, const std::vector<std::string>& inputs,
+                                   Index row) const {
+    const std::string weight_name = fmt::format("w_{}", name);
+    const std::string bias_name = fmt::format("b_{}", name);
+    for (const std::string& input_name : inputs) {
+      if (const AnyTensor* input = trace_.matrix(input_name)) {
+        return row_times_weights(name, row, input_name, *input, weight_name, bias_name);
+      }
+    }
+    return {};
+  }
+
+  std::vector<Equation> final_projection(const ResultRef& output) const {
+    return row_times_weights(output.name, followed_.query, "concat", *trace_.matrix("concat"),
+                             "w_o", "b_o");
+  }
+
+  std::vector<Equation> row_times_weights(std::string_view name, Index row,
+                                          const std::string& input_name, const AnyTensor& input,
+                                          const std::string& weight_name,
+                                          const std::string& bias_name) const {
+    const AnyTensor* weight = trace_.matrix(weight_name);
+    const AnyTensor* bias = trace_.matrix(bias_name);
+    const AnyTensor& result = *trace_.matrix(name);
+    if (weight == nullptr || weight->shape().rank() != 2 || !has_row(input, row) ||
+        !has_row(result, row)) {
+      return {};
+    }
+    std::string symbols = fmt::format("{}[{}] . {}[:, 0]", input_name, row, weight_name);
+    if (bias != nullptr) symbols += fmt::format(" + {}[0]", bias_name);
+    return product_equation(entry(name, row, 0), symbols, row_of(input, row), column_of(*weight, 0),
+                            bias == nullptr ? std::nullopt : std::optional(bias->at(0)),
+                            row_of(result, row).at(0), trace_.digits());
+  }
+
+  static bool has_row(const AnyTensor& tensor, Index row) {
+    return tensor.shape().rank() >= 2 && tensor.size() > 0 && row < tensor.shape()[-2];
+  }
+
+  // The keys or values that were attended to: those of the past come first.
+  std::string_view all_of(std::string_view past, std::string_view current) const {
+    return trace_.matrix(past) == nullptr ? current : past;
+  }
+
+  // q_i . k_j
+  std::vector<Equation> match(const AnyTensor& raw_scores) const {
+    const std::string_view keys_name = all_of("present_k", "k");
+    const AnyTensor* q = trace_.matrix("q");
+    const AnyTensor* k = trace_.matrix(keys_name);
+    if (!has_row(*q, followed_.query) || !has_row(*k, followed_.key)) return {};
+    return product_equation(
+        entry("raw_scores", followed_.query, followed_.key),
+        fmt::format("q[{}] . {}[{}]", followed_.query, keys_name, followed_.key),
+        row_of(*q, followed_.query), row_of(*k, followed_.key), std::nullopt,
+        followed_element(raw_scores, followed_.key), trace_.digits());
+  }
+
+  std::vector<Equation> scaling(const AnyTensor& scores) const {
+    const OptionRef* option = trace_.option("scale");
+    const auto* scale = option == nullptr ? nullptr : std::get_if<WordOrNumber*>(&option->value);
+    const AnyTensor* raw_scores = trace_.matrix("raw_scores");
+    if (scale == nullptr || raw_scores == nullptr) return {};
+    const int digits = trace_.digits();
+    const Index d_k = trace_.matrix("q")->shape()[-1];
+    double factor_value = (*scale)->number;
+    Equation rule = {"scale", {factor(factor_value, digits)}};
+    if ((*scale)->word == "none") {
+      factor_value = 1;
+      rule.rights = {"1"};
+    } else if ((*scale)->word == "auto") {
+      factor_value = 1 / std::sqrt(static_cast<double>(d_k));
+      rule.rights = {fmt::format("1/sqrt(d_k) = 1/sqrt({}) = {}", d_k,
+                                 significant_text(factor_value, digits))};
+    }
+    const double raw = followed_element(*raw_scores, followed_.key);
+    const double scaled = followed_element(scores, followed_.key);
+    if (!(std::abs(factor_value * raw - scaled) <= 0.01 * std::abs(scaled))) return {};
+    return {rule,
+            {entry("scores", followed_.query, followed_.key),
+             {fmt::format("{} * {} = {}", factor(factor_value, digits), factor(raw, digits),
+                          significant_text(scaled, digits))}}};
+  }
+
+  std::vector<Equation> capping(const AnyTensor& capped) const {
+    const std::optional<double> cap = trace_.number_option("softcap");
+    const AnyTensor* scores = trace_.matrix("scores");
+    if (!cap || scores == nullptr) return {};
+    const int digits = trace_.digits();
+    const std::string c = significant_text(*cap, digits);
+    return {{entry("capped_scores", followed_.query, followed_.key),
+             {fmt::format("{} tanh({} / {}) = {}", c,
+                          factor(followed_element(*scores, followed_.key), digits), c,
+                          significant_text(followed_element(capped, followed_.key), digits))}}};
+  }
+
+  std::vector<Equation> masking(const AnyTensor& masked) const {
+    const Line row = row_of(masked, followed_.query);
+    Index seen = 0;
+    for (Index j = 0; j < row.count; ++j) seen += std::isinf(row.at(j)) && row.at(j) < 0 ? 0 : 1;
+    return {{"exp(-inf)",
+             {fmt::format("0, no weight; query {} sees {} of {} keys", followed_.query, seen,
+                          row.count)}}};
+  }
+
+  // exp of every score over their sum, one row.
+  std::vector<Equation> softmax(const AnyTensor& weights) const {
+    const std::string name = present("masked_scores");
+    const AnyTensor* scores = trace_.matrix(name);
+    if (scores == nullptr || followed_element(weights, followed_.key) == 0) return {};
+    const int digits = trace_.digits();
+    const Line row = row_of(*scores, followed_.query);
+    double largest = row.at(0), sum = 0;
+    for (Index j = 0; j < row.count; ++j) largest = std::fmax(largest, row.at(j));
+    std::vector<std::string> exponentials;
+    for (Index j = 0; j < row.count; ++j) {
+      const double exponential = std::exp(row.at(j) - largest);
+      sum += exponential;
+      exponentials.push_back(significant_text(exponential, digits));
+    }
+    const std::string exponential =
+        significant_text(std::exp(row.at(followed_.key) - largest), digits);
+    const std::string shift = factor(largest, digits);
+    return {{"max", {significant_text(largest, digits)}},
+            {fmt::format("exp({}[{}] - max)", name, followed_.query), {list_text(exponentials)}},
+            {"sum", {significant_text(sum, digits)}},
+            {entry("weights", followed_.query, followed_.key),
+             {fmt::format("exp({} - {}) / sum = {} / {} = {}",
+                          significant_text(row.at(followed_.key), digits), shift, exponential,
+                          significant_text(sum, digits),
+                          significant_text(followed_element(weights, followed_.key), digits))}}};
+  }
+
+  // The first element of the output: a sum over the keys.
+  std::vector<Equation> average(std::string_view name, const AnyTensor& output) const {
+    const std::string_view values_name = all_of("present_v", "v");
+    const AnyTensor* weights = trace_.matrix("weights");
+    const AnyTensor* v = trace_.matrix(values_name);
+    if (weights == nullptr || v == nullptr || v->size() == 0 || !has_row(output, followed_.query)) {
+      return {};
+    }
+    return product_equation(entry(name, followed_.query, 0),
+                            fmt::format("weights[{}] . {}[:, 0]", followed_.query, values_name),
+                            row_of(*weights, followed_.query), column_of(*v, 0), std::nullopt,
+                            followed_element(output, 0), trace_.digits());
+  }
+
+  std::vector<Equation> concatenation(const AnyTensor& concat) const {
+    const AnyTensor* heads = trace_.matrix("heads");
+    if (heads == nullptr || !has_row(*heads, 0)) return {};
+    const Index width = heads->shape()[-1];
+    std::vector<std::string> parts;
+    for (Index h = 0; h * width < concat.shape()[-1]; ++h) {
+      parts.push_back(
+          fmt::format("columns {} to {} from head {}", h * width, (h + 1) * width - 1, h));
+    }
+    return {{"concat", {list_text(parts)}}};
+  }
+
+  Trace trace_;
+  Followed followed_;
+};
+
+}  // namespace
+
+std::string trace_attention(const Report& report, const Style& style) {
+  return AttentionTrace(report, style).text();
+}
+
+}  // namespace attnlab
