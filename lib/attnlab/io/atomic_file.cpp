@@ -34,8 +34,8 @@ std::optional<int> named_descriptor(std::string_view path) {
   return std::nullopt;
 }
 
-// Where a chain of symbolic links ends, even when nothing is there yet. Stays at a link after as
-// many steps as the system would take, which then fails to open.
+// Where a chain of symbolic links ends, even when nothing is there yet. Gives up after as many
+// steps as the system would take.
 std::string behind_links(const std::string& path) {
   fs::path target = path;
   std::error_code error;
@@ -64,10 +64,12 @@ void inherit(int descriptor, const struct stat& old) {
 AtomicFile::AtomicFile(const std::string& path, std::string_view field)
     : path_(path), field_(field), target_(behind_links(path)) {
   struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
   if (path.empty()) throw InputError("", field, "\"\"", "need the name of a file");
+  const auto number = named_descriptor(path);
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!number && !exists && errno != ENOENT) fail(errno);
   if (path.back() == '/' || (exists && S_ISDIR(status.st_mode))) fail(EISDIR);
-  if (const auto number = named_descriptor(path)) {
+  if (number) {
     descriptor_ = FileDescriptor(::fcntl(*number, F_DUPFD_CLOEXEC, 0));
   } else if (exists && !S_ISREG(status.st_mode)) {
     descriptor_ = FileDescriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

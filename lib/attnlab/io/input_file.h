@@ -23,7 +23,7 @@ class InputFile {
   // The path, or "standard input": the source in error messages.
   const std::string& name() const { return name_; }
   std::uint64_t size() const { return size_; }
-  // Whether it is no regular file, so that its name says nothing of its format.
+  // Whether it is no regular file.
   bool is_stream() const { return !descriptor_.is_open(); }
 
   // Copies `count` bytes from `offset` on. Throws InputError when the file no longer has them.

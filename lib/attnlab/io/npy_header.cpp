@@ -126,7 +126,7 @@ class HeaderReader {
     }
     // (3) is a number in Python, not a shape.
     if (lengths.size() == 1 && !comma)
-      fail("shape", "(" + std::to_string(lengths[0]) + ")", "need a comma after the only length");
+      fail("shape", std::to_string(lengths[0]), "need a comma after the only length");
     try {
       return Shape(lengths);
     } catch (const InputError& error) {

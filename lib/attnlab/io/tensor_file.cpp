@@ -127,7 +127,9 @@ AnyTensor read_tensor(const TensorSource& source, std::string_view field,
   const auto [path, name] = split_source(source.path);
   InputFile file(path, field);
   auto format = format_of_name(path);
-  if (!format && file.is_stream()) {
+  // /dev/stdin may well be a regular file, but its name says as little.
+  const bool nameless = file.is_stream() || path.substr(0, 5) == "/dev/";
+  if (!format && nameless) {
     if (file.size() == 0) {
       throw InputError(file.name(), "", "",
                        path == "-" ? "is empty (it can be read once only)" : "is empty");
