@@ -1,0 +1,123 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "attnlab/core/describe.h"
+#include "attnlab/core/request.h"
+#include "options/origins.h"
+#include "render/report.h"
+
+namespace attnlab {
+
+// One run of a command without its types: its options, and once run its result.
+class Job {
+ public:
+  virtual ~Job() = default;
+  virtual std::vector<OptionRef> options() = 0;
+  // What results hold, before there is one.
+  virtual std::vector<ResultRef> columns() const = 0;
+  // The one library call.
+  virtual void run(const Request& want) = 0;
+  virtual std::vector<ResultRef> results() const = 0;
+  virtual const std::vector<std::string>& notes() const = 0;
+  // Text for people where the command has a form of its own, else nothing.
+  virtual std::optional<std::string> table(const Style& style) const = 0;
+  // Names of the rows and columns of its matrices.
+  virtual void name_axes(Style& style) const = 0;
+  virtual int exit_code() const = 0;
+};
+
+struct Command;
+
+// A command and its arguments, as the user called it.
+struct Invocation {
+  const Command& command;
+  std::span<const Command> commands;  // all there are
+  std::span<const std::string> arguments;
+  Origins& origins;  // is set to the origins of the options at work, for errors thrown out of it
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view examples;
+  // What computes: a fresh job with default options.
+  std::function<std::unique_ptr<Job>()> job;
+  // What works on other commands (schema, run) has a function of its own instead.
+  int (*direct)(const Invocation& invocation) = nullptr;
+};
+
+// What a command may bring besides its library function.
+template <class Options, class Result>
+struct Hooks {
+  // Text for people in place of the usual table.
+  std::string (*table)(const Options&, const Result&, const Style&) = nullptr;
+  // Puts row and column names into the style (--tokens).
+  void (*name_axes)(const Options&, Style&) = nullptr;
+  // 1 when a check the user asked for failed.
+  int (*exit_code)(const Result&) = nullptr;
+};
+
+namespace detail {
+
+template <class Options, class Result>
+class TypedJob final : public Job {
+ public:
+  using Function = Result (*)(const Options&, const Request&);
+
+  TypedJob(Function function, const Hooks<Options, Result>& hooks)
+      : function_(function), hooks_(hooks) {}
+
+  std::vector<OptionRef> options() override { return options_of(options_); }
+  std::vector<ResultRef> columns() const override { return columns_of<Result>(); }
+  void run(const Request& want) override { result_ = function_(options_, want); }
+  std::vector<ResultRef> results() const override { return result_of(result_); }
+  const std::vector<std::string>& notes() const override { return result_.notes; }
+  std::optional<std::string> table(const Style& style) const override {
+    if (hooks_.table == nullptr) return std::nullopt;
+    return hooks_.table(options_, result_, style);
+  }
+  void name_axes(Style& style) const override {
+    if (hooks_.name_axes != nullptr) hooks_.name_axes(options_, style);
+  }
+  int exit_code() const override {
+    return hooks_.exit_code == nullptr ? 0 : hooks_.exit_code(result_);
+  }
+
+ private:
+  Options options_;
+  Result result_;
+  Function function_;
+  Hooks<Options, Result> hooks_;
+};
+
+}  // namespace detail
+
+// A command that makes one library call.
+template <class Options, class Result>
+Command make_command(std::string_view name, std::string_view summary, std::string_view examples,
+                     Result (*run)(const Options&, const Request&),
+                     std::type_identity_t<Hooks<Options, Result>> hooks = {}) {
+  return {name, summary, examples, [run, hooks]() -> std::unique_ptr<Job> {
+            return std::make_unique<detail::TypedJob<Options, Result>>(run, hooks);
+          }};
+}
+
+// The command of that name. Throws InputError with the nearest name, said of `source` and `field`.
+const Command& find_command(std::span<const Command> commands, std::string_view name,
+                            std::string_view source = "command line", std::string_view field = "");
+
+// Runs what the arguments after the program's name say: a command, --help, --version. Returns the
+// exit code. Throws InputError for anything wrong with them; `origins` then tells where the option
+// it names came from.
+int run_command_line(std::span<const Command> commands, std::span<const std::string> arguments,
+                     Origins& origins);
+
+}  // namespace attnlab

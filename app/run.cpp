@@ -1,0 +1,179 @@
+#include "run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "attnlab/io/atomic_file.h"
+#include "attnlab/io/tensor_file.h"
+#include "terminal.h"
+
+namespace attnlab {
+namespace {
+
+constexpr int kFileWidth = 80;
+
+bool is_keyword(std::string_view name) {
+  return name == "default" || name == "all" || name == "none";
+}
+
+std::string extension_of(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return extension;
+}
+
+}  // namespace
+
+Run::Run(const Command& command, std::string title, bool reads_stdin)
+    : command_(command),
+      title_(std::move(title)),
+      reads_stdin_(reads_stdin),
+      job_(command.job()),
+      options_(run_options(*job_, output_)) {}
+
+int Run::stdin_readers() const {
+  int readers = reads_stdin_ ? 1 : 0;
+  for (const OptionRef& option : options_.options()) {
+    const auto* const* source = std::get_if<TensorSource*>(&option.value);
+    if (source != nullptr && ((*source)->path == "-" || (*source)->path.starts_with("-:"))) {
+      ++readers;
+    }
+  }
+  return readers;
+}
+
+void Run::prepare() {
+  options_.check_ranges();
+  resolve_format();
+  choose_matrices();
+  check_targets();
+}
+
+void Run::compute() {
+  job_->run(want_);
+  for (const std::string& name : output_.show) {
+    if (!is_keyword(name)) require_computed(name, "show");
+  }
+  for (const NamedFile& file : output_.save) require_computed(file.name, "save");
+  std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
+}
+
+std::string Run::render() const {
+  const Report report{command_.name, options_.options(), job_->results(), job_->notes()};
+  switch (format_) {
+    case Format::json:
+      return render_json(report, shown_);
+    case Format::jsonl:
+      return render_jsonl(report, shown_);
+    case Format::csv:
+      return render_csv(report, shown_);
+    case Format::automatic:
+    case Format::table:
+      break;
+  }
+  if (output_.trace) return render_trace(report, style());
+  if (auto table = job_->table(style())) return *std::move(table);
+  return render_table(report, shown_, style());
+}
+
+void Run::write_saves() const {
+  for (const NamedFile& file : output_.save) write_tensor(file.path, *matrix(file.name), "save");
+}
+
+std::string Run::notes_text() const {
+  std::string text;
+  if (output_.quiet || format_ == Format::json) return text;
+  for (const std::string& note : job_->notes()) {
+    text += "attnlab: note: " + printable(note, 1000) + "\n";
+  }
+  return text;
+}
+
+void Run::resolve_format() {
+  format_ = output_.format;
+  if (format_ != Format::automatic) return;
+  const std::string extension = extension_of(output_.output.path);
+  if (extension == ".npy" || extension == ".npz" || extension == ".safetensors") {
+    throw origins().error("output", output_.output.path,
+                          "need a .json, .jsonl, .csv or text file; --save NAME=FILE writes "
+                          "matrices");
+  }
+  format_ = extension == ".json"    ? Format::json
+            : extension == ".jsonl" ? Format::jsonl
+            : extension == ".csv"   ? Format::csv
+                                    : Format::table;
+}
+
+void Run::choose_matrices() {
+  const std::vector<ResultRef> columns = job_->columns();
+  OutputOptions output = output_;
+  // Outside a table there are no steps to walk through, but all their matrices.
+  const bool by_default = output.show == OutputOptions().show;
+  if (output.trace && by_default) output.show = {"all"};
+  shown_ = shown_matrices(columns, output);
+
+  std::vector<std::string> names;
+  for (const ResultRef& column : columns) {
+    if (column.is_matrix()) names.emplace_back(column.name);
+  }
+  for (const std::string& name : output_.trace ? names : shown_) want_.add(name);
+  for (const NamedFile& file : output_.save) {
+    if (std::find(names.begin(), names.end(), file.name) == names.end()) {
+      const std::string nearest = nearest_name(file.name, names);
+      throw origins().error("save", file.name,
+                            "need a matrix of this command" +
+                                (nearest.empty() ? "" : ", did you mean " + nearest + "?"));
+    }
+    want_.add(file.name);
+  }
+}
+
+void Run::check_targets() const {
+  for (const NamedFile& file : output_.save) check_tensor_target(file.path, "save");
+  if (!to_stdout(output_)) check_writable(output_.output.path, "output");
+}
+
+void Run::require_computed(const std::string& name, std::string_view option) const {
+  if (matrix(name) != nullptr) return;
+  for (const ResultRef& result : job_->results()) {
+    if (result.name == name) {
+      throw origins().error(option, name,
+                            fmt::format("is not part of this result ({})", result.help));
+    }
+  }
+}
+
+const AnyTensor* Run::matrix(std::string_view name) const {
+  for (const ResultRef& result : job_->results()) {
+    if (result.name == name) return result.matrix();
+  }
+  return nullptr;
+}
+
+Style Run::style() const {
+  const bool here = to_stdout(output_);
+  Style style;
+  style.width = here ? terminal_width() : kFileWidth;
+  style.digits = static_cast<int>(output_.digits);
+  style.color = use_color(output_.color, here);
+  job_->name_axes(style);
+  return style;
+}
+
+std::vector<OptionRef> run_options(Job& job, OutputOptions& output) {
+  std::vector<OptionRef> options = job.options();
+  for (OptionRef& option : options_of(output)) {
+    option.heading = "Output";
+    options.push_back(option);
+  }
+  return options;
+}
+
+bool to_stdout(const OutputOptions& output) {
+  return output.output.empty() || output.output.path == "-";
+}
+
+}  // namespace attnlab

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "options/option_set.h"
+#include "options/output_options.h"
+
+namespace attnlab {
+
+// One run of a command from its options to its text. The steps are taken in order: options are
+// applied, prepare() checks all that can be checked before computing, compute() makes the library
+// call, render() gives the text.
+class Run {
+ public:
+  // `title` names the run where several are printed; `reads_stdin` says that its config came from
+  // there.
+  explicit Run(const Command& command, std::string title = "", bool reads_stdin = false);
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  OptionSet& options() { return options_; }
+  const Origins& origins() const { return options_.origins(); }
+  const Command& command() const { return command_; }
+  const std::string& title() const { return title_; }
+  const OutputOptions& output() const { return output_; }
+  // As --format says, or for auto the extension of --output.
+  Format format() const { return format_; }
+  // What it reads standard input for: options and the config.
+  int stdin_readers() const;
+
+  // Throws InputError when a number is out of range, a name unknown or a file cannot be written.
+  void prepare();
+  // Throws InputError, also when a matrix that was asked for does not exist in this result.
+  void compute();
+  std::string render() const;
+  void write_saves() const;
+  // To standard error, where the format has no place for them.
+  std::string notes_text() const;
+  int exit_code() const { return job_->exit_code(); }
+
+ private:
+  void resolve_format();
+  void choose_matrices();
+  void check_targets() const;
+  void require_computed(const std::string& name, std::string_view option) const;
+  const AnyTensor* matrix(std::string_view name) const;
+  Style style() const;
+
+  const Command& command_;
+  std::string title_;
+  bool reads_stdin_;
+  std::unique_ptr<Job> job_;
+  OutputOptions output_;
+  OptionSet options_;
+  Format format_ = Format::table;
+  std::vector<std::string> shown_;
+  Request want_;
+};
+
+// The options of a command's runs: its own, then those of the output.
+std::vector<OptionRef> run_options(Job& job, OutputOptions& output);
+
+// Whether --output says the result goes to standard output.
+bool to_stdout(const OutputOptions& output);
+
+}  // namespace attnlab
