@@ -1,7 +1,7 @@
 #pragma once
 
 // What differs between Catch2 3 and 2.13 stands here and in main.cpp.
-#ifdef ATTNLAB_CATCH2_V3
+#if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
 #else

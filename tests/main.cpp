@@ -1,5 +1,5 @@
 // Catch2 3 brings its own main in a library; 2.13 makes it here.
-#ifndef ATTNLAB_CATCH2_V3
+#if !__has_include(<catch2/catch_all.hpp>)
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 #endif
