@@ -61,12 +61,18 @@ apt_install() {
     as_root=(sudo)
   fi
   say "installing $* with ${as_root[*]:+sudo }apt-get: $why"
-  "${as_root[@]}" apt-get update -qq </dev/null >&2 &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-      --no-install-recommends "$@" </dev/null >&2 || {
-    say "apt-get failed"
+  local log
+  log=$(mktemp)
+  if ! {
+    "${as_root[@]}" apt-get update &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+        --no-install-recommends "$@"
+  } </dev/null >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    say "apt-get failed, see $log"
     return 1
-  }
+  fi
+  rm "$log"
 }
 
 # Installs what a build misses. Where that cannot be, libraries are left to CMake, which looks

@@ -45,7 +45,11 @@ FetchContent_Declare(
   GIT_SHALLOW TRUE
   FIND_PACKAGE_ARGS)
 
-set(CLI11_SINGLE_FILE OFF)
+# What we install is ours alone.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+set(JSON_Install OFF)
+set(FMT_INSTALL OFF)
+set(CLI11_INSTALL OFF)
 FetchContent_MakeAvailable(Eigen3 nlohmann_json fmt CLI11)
 if(NOT TARGET Eigen3::Eigen)
   add_library(attnlab_eigen INTERFACE)
