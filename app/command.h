@@ -27,10 +27,12 @@ class Job {
   virtual void run(const Request& want) = 0;
   virtual std::vector<ResultRef> results() const = 0;
   virtual const std::vector<std::string>& notes() const = 0;
-  // Text for people where the command has a form of its own, else nothing.
-  virtual std::optional<std::string> table(const Style& style) const = 0;
-  // Names of the rows and columns of its matrices.
-  virtual void name_axes(Style& style) const = 0;
+  // Matrices that the options ask for, printed beside those that always are.
+  virtual std::vector<std::string> also_shown() const = 0;
+  // Text for people where the command has a form of its own, else nothing. `shown` are the
+  // matrices to print.
+  virtual std::optional<std::string> table(const std::vector<std::string>& shown,
+                                           const Style& style) const = 0;
   virtual int exit_code() const = 0;
 };
 
@@ -57,10 +59,12 @@ struct Command {
 // What a command may bring besides its library function.
 template <class Options, class Result>
 struct Hooks {
-  // Text for people in place of the usual table.
-  std::string (*table)(const Options&, const Result&, const Style&) = nullptr;
-  // Puts row and column names into the style (--tokens).
-  void (*name_axes)(const Options&, Style&) = nullptr;
+  // Matrices that the options ask for (softmax --jacobian), printed beside those that always are.
+  std::vector<std::string> (*also_shown)(const Options&) = nullptr;
+  // Text for people in place of the usual table; nothing where the usual one will do.
+  std::optional<std::string> (*table)(const Options&, const Result&,
+                                      const std::vector<std::string>& shown,
+                                      const Style&) = nullptr;
   // 1 when a check the user asked for failed.
   int (*exit_code)(const Result&) = nullptr;
 };
@@ -80,12 +84,14 @@ class TypedJob final : public Job {
   void run(const Request& want) override { result_ = function_(options_, want); }
   std::vector<ResultRef> results() const override { return result_of(result_); }
   const std::vector<std::string>& notes() const override { return result_.notes; }
-  std::optional<std::string> table(const Style& style) const override {
-    if (hooks_.table == nullptr) return std::nullopt;
-    return hooks_.table(options_, result_, style);
+  std::vector<std::string> also_shown() const override {
+    if (hooks_.also_shown == nullptr) return {};
+    return hooks_.also_shown(options_);
   }
-  void name_axes(Style& style) const override {
-    if (hooks_.name_axes != nullptr) hooks_.name_axes(options_, style);
+  std::optional<std::string> table(const std::vector<std::string>& shown,
+                                   const Style& style) const override {
+    if (hooks_.table == nullptr) return std::nullopt;
+    return hooks_.table(options_, result_, shown, style);
   }
   int exit_code() const override {
     return hooks_.exit_code == nullptr ? 0 : hooks_.exit_code(result_);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/tensor_file.h"
@@ -14,8 +16,19 @@ namespace {
 
 constexpr int kFileWidth = 80;
 
+bool has_rows(const std::vector<ResultRef>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const ResultRef& column) {
+    return std::holds_alternative<RowsRef>(column.value);
+  });
+}
+
 bool is_keyword(std::string_view name) {
   return name == "default" || name == "all" || name == "none";
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 std::string extension_of(const std::string& path) {
@@ -59,6 +72,8 @@ void Run::compute() {
   }
   for (const NamedFile& file : output_.save) require_computed(file.name, "save");
   std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
+  check_format(format_, shown_);
+  check_tokens();
 }
 
 std::string Run::render() const {
@@ -75,7 +90,7 @@ std::string Run::render() const {
       break;
   }
   if (output_.trace) return render_trace(report, style());
-  if (auto table = job_->table(style())) return *std::move(table);
+  if (auto table = job_->table(shown_, style())) return *std::move(table);
   return render_table(report, shown_, style());
 }
 
@@ -111,9 +126,13 @@ void Run::choose_matrices() {
   const std::vector<ResultRef> columns = job_->columns();
   OutputOptions output = output_;
   // Outside a table there are no steps to walk through, but all their matrices.
-  const bool by_default = output.show == OutputOptions().show;
-  if (output.trace && by_default) output.show = {"all"};
+  if (output.show == OutputOptions().show) {
+    if (output.trace) output.show = {"all"};
+    for (std::string& name : job_->also_shown()) output.show.push_back(std::move(name));
+  }
   shown_ = shown_matrices(columns, output);
+  // Beside rows a matrix may turn out to be absent; without rows it is certain to be in the way.
+  if (!has_rows(columns)) check_format(format_, shown_);
 
   std::vector<std::string> names;
   for (const ResultRef& column : columns) {
@@ -134,6 +153,19 @@ void Run::choose_matrices() {
 void Run::check_targets() const {
   for (const NamedFile& file : output_.save) check_tensor_target(file.path, "save");
   if (!to_stdout(output_)) check_writable(output_.output.path, "output");
+}
+
+void Run::check_tokens() const {
+  const std::vector<std::string> names = words(output_.tokens);
+  if (names.empty() || shown_.empty()) return;
+  const auto count = std::ssize(names);
+  for (const std::string& name : shown_) {
+    const Shape& shape = matrix(name)->shape();
+    if (shape.rank() >= 1 && shape[-1] == count) return;
+    if (shape.rank() >= 2 && shape[-2] == count) return;
+  }
+  throw origins().error("tokens", fmt::format("{} words", count),
+                        "need one for each row or column of what is shown");
 }
 
 void Run::require_computed(const std::string& name, std::string_view option) const {
@@ -159,7 +191,8 @@ Style Run::style() const {
   style.width = here ? terminal_width() : kFileWidth;
   style.digits = static_cast<int>(output_.digits);
   style.color = use_color(output_.color, here);
-  job_->name_axes(style);
+  style.true_color = style.color && true_color_terminal();
+  style.row_names = style.column_names = words(output_.tokens);
   return style;
 }
 

@@ -43,6 +43,11 @@ bool use_color(Color choice, bool to_stdout) {
          environment("TERM") != "dumb";
 }
 
+bool true_color_terminal() {
+  const std::string_view colors = environment("COLORTERM");
+  return colors == "truecolor" || colors == "24bit";
+}
+
 void write_stdout(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());

@@ -17,6 +17,9 @@ int terminal_width();
 // terminal that is not dumb, with NO_COLOR unset (https://no-color.org), and `to_stdout`.
 bool use_color(Color choice, bool to_stdout);
 
+// Whether the terminal says that it shows 24-bit colours (COLORTERM).
+bool true_color_terminal();
+
 // Writes all of `text` to standard output. Throws InputError when that fails (a full disk).
 void write_stdout(std::string_view text);
 

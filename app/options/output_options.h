@@ -23,6 +23,7 @@ struct OutputOptions {
   std::vector<std::string> show = {"default"};
   NamedFiles save;
   bool trace = false;
+  std::string tokens;
   Index digits = 4;
   Format format = Format::automatic;
   FilePath output;
@@ -37,6 +38,8 @@ struct OutputOptions {
         field("save", &O::save, "write a named matrix as .npy, .csv or .json; repeatable",
               {.unit = "NAME=FILE"}),
         field("trace", &O::trace, "print the whole calculation step by step"),
+        field("tokens", &O::tokens, "words that name the positions, separated by spaces",
+              {.unit = "TEXT"}),
         field("format", &O::format, "how the result is written; auto follows --output, else table",
               {.echo = false}),
         field("output", &O::output, "write the result to a file, whole or not at all",
