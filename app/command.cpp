@@ -72,6 +72,7 @@ int run_job_command(const Invocation& invocation) {
   }
   const FlagValues flags = parse_flags(accepted, invocation.arguments);
   general_set.apply(flags);
+  invocation.origins = general_set.origins();
 
   Batch batch;
   batch.push_back(std::make_unique<Run>(command, "", general.config.path == "-"));

@@ -4,12 +4,19 @@
 #include "attnlab/experiments/compare.h"
 #include "attnlab/experiments/multihead.h"
 #include "attnlab/experiments/roles.h"
+#include "attnlab/experiments/softmax.h"
 #include "attnlab/experiments/weights.h"
+#include "render/weights_map.h"
 #include "run_configs.h"
 #include "schema_command.h"
 
 namespace attnlab {
 namespace {
+
+std::vector<std::string> matrices_asked_for(const SoftmaxOptions& options) {
+  if (options.jacobian) return {"jacobian"};
+  return {};
+}
 
 // compare is a check: it fails when the two are apart.
 int exit_code_of(const CompareResult& result) { return result.equal ? 0 : 1; }
@@ -33,7 +40,11 @@ std::vector<Command> all_commands() {
       make_command("weights", "look at weight matrices, given or computed",
                    "  attnlab weights W.npy --tokens \"the animal was tired\"\n"
                    "  attnlab weights --q Q.npy --k K.npy --causal --top 3",
-                   weights),
+                   weights, {.table = weights_map}),
+      make_command("softmax", "softmax values, Jacobian and overflow",
+                   "  attnlab softmax 1 2 3 --jacobian\n"
+                   "  attnlab softmax 100,200,300 --dtype float32 --method stable,naive",
+                   softmax, {.also_shown = matrices_asked_for}),
       make_command("compare", "how two tensors or results differ; exit code 1 when they do",
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
                    "  attnlab compare first.json second.json",

@@ -191,6 +191,7 @@ Style Run::style() const {
   style.width = here ? terminal_width() : kFileWidth;
   style.digits = static_cast<int>(output_.digits);
   style.color = use_color(output_.color, here);
+  style.terminal = here && on_terminal();
   style.true_color = style.color && true_color_terminal();
   style.row_names = style.column_names = words(output_.tokens);
   return style;

@@ -17,9 +17,13 @@ class Run {
  public:
   // `title` names the run where several are printed; `reads_stdin` says that its config came from
   // there.
-  explicit Run(const Command& command, std::string title = "", bool reads_stdin = false);
+  explicit Run(const Command& command, std::string title = {}, bool reads_stdin = false);
+  // The options refer to what stands beside them.
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
+  Run(Run&&) = delete;
+  Run& operator=(Run&&) = delete;
+  ~Run() = default;
 
   OptionSet& options() { return options_; }
   const Origins& origins() const { return options_.origins(); }

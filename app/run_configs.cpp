@@ -66,6 +66,7 @@ int run_configs(const Invocation& invocation) {
   FlagValues flags = parse_flags(set.options(), invocation.arguments);
   set.apply(flags);
   set.check_ranges();
+  invocation.origins = set.origins();
   if (own.config.empty()) throw InputError(kCommandLine, "", "", "need a config to run");
   flags.erase("config");
 

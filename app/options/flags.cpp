@@ -26,9 +26,9 @@ bool repeats(const OptionRef& option) {
 
 bool takes_all_that_is_left(const OptionRef& option) {
   return repeats(option) || option.list_text ||
-         std::visit(Overloaded{[](const std::vector<Index>*) { return true; },
-                               [](const std::vector<double>*) { return true; },
-                               [](const std::vector<std::string>*) { return true; },
+         std::visit(Overloaded{[](std::vector<Index>*) { return true; },
+                               [](std::vector<double>*) { return true; },
+                               [](std::vector<std::string>*) { return true; },
                                [](const ChoiceListRef&) { return true; },
                                [](const auto&) { return false; }},
                     option.value);

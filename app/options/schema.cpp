@@ -56,7 +56,7 @@ Json word_or_number(const OptionRef& option) {
 
 Json path() { return {{"type", "string"}, {"minLength", 1}}; }
 
-Json or_null(Json schema) { return {{"anyOf", Json::array({schema, {{"type", "null"}}})}}; }
+Json or_null(const Json& schema) { return {{"anyOf", Json::array({schema, {{"type", "null"}}})}}; }
 
 Json list_of(Json item) { return {{"type", "array"}, {"items", std::move(item)}}; }
 

@@ -11,6 +11,7 @@ struct Style {
   int digits = 4;                                    // significant digits
   bool color = false;                                // ANSI escapes allowed
   bool true_color = false;                           // 24-bit colours too; else the 256 of xterm
+  bool terminal = false;                             // it is looked at, not kept or piped on
   std::vector<std::string> row_names, column_names;  // of matrices, from --tokens; may be empty
 };
 
