@@ -1,6 +1,6 @@
 #include "options/flags.h"
 
-#include <CLI/App.hpp>
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "attnlab/core/error.h"
