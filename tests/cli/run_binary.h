@@ -16,12 +16,12 @@ struct Outcome {
 
 // How the program is started, besides its arguments.
 struct Surroundings {
-  std::string stdin_text;
+  std::string stdin_text = {};
   // Added to the environment; an empty value removes the variable.
-  std::map<std::string, std::string> environment;
-  std::filesystem::path folder;  // to work in
+  std::map<std::string, std::string> environment = {};
+  std::filesystem::path folder = {};  // to work in
   // Where its standard output goes instead of into Outcome::out ("/dev/full").
-  std::string stdout_path;
+  std::string stdout_path = {};
   // Standard output is a pipe whose reader is gone.
   bool closed_pipe = false;
   // Standard output and error are a terminal of that many columns; all is in Outcome::out.

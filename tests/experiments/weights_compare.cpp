@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/compare.h"
 #include "attnlab/experiments/weights.h"
 #include "catch.h"
