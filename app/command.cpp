@@ -66,8 +66,8 @@ int run_job_command(const Invocation& invocation) {
   std::vector<OptionRef> accepted = run_options(*job, output);
   for (const OptionRef& option : general_set.options()) accepted.push_back(option);
   if (asks_for_help(invocation.arguments)) {
-    write_stdout(
-        help_text(command.name, command.summary, command.examples, accepted, terminal_width()));
+    write_stdout(help_text(command.name, command.summary, command.examples, accepted,
+                           job->columns(), terminal_width()));
     return 0;
   }
   const FlagValues flags = parse_flags(accepted, invocation.arguments);

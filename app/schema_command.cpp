@@ -30,7 +30,7 @@ int print_schema(const Invocation& invocation) {
   if (asks_for_help(invocation.arguments)) {
     const Command& self = invocation.command;
     write_stdout(
-        help_text(self.name, self.summary, self.examples, set.options(), terminal_width()));
+        help_text(self.name, self.summary, self.examples, set.options(), {}, terminal_width()));
     return 0;
   }
   set.apply(parse_flags(set.options(), invocation.arguments));

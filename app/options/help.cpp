@@ -120,6 +120,20 @@ std::string section(std::string_view heading, const std::vector<OptionRef>& opti
   return text;
 }
 
+// What --show and --save may name; * marks what is shown by default.
+std::string matrices(const std::vector<ResultRef>& results, int width) {
+  std::string text;
+  for (const ResultRef& result : results) {
+    if (!result.is_matrix()) continue;
+    if (text.empty()) text = "\nMatrices (for --show and --save; * is shown by default):\n";
+    std::string what(result.formula);
+    if (!what.empty()) what += ": ";
+    what += result.help;
+    text += entry(std::string(result.name) + (result.shown ? " *" : ""), what, width);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string metavar(const OptionRef& option) {
@@ -151,11 +165,13 @@ std::string metavar(const OptionRef& option) {
 }
 
 std::string help_text(std::string_view command, std::string_view summary, std::string_view examples,
-                      const std::vector<OptionRef>& options, int width) {
+                      const std::vector<OptionRef>& options, const std::vector<ResultRef>& results,
+                      int width) {
   std::string text = usage(command, options) + "\n" + wrapped(summary, width, 0) + "\n";
   for (const std::string_view heading : headings_of(options)) {
     text += section(heading, options, width);
   }
+  text += matrices(results, width);
   if (!examples.empty()) text += fmt::format("\nExamples:\n{}\n", examples);
   return text;
 }

@@ -10,7 +10,8 @@ namespace {
 
 std::string help(int width) {
   EveryOption options;
-  return help_text("fruit", "about fruit", "  attnlab fruit --count 2", options_of(options), width);
+  return help_text("fruit", "about fruit", "  attnlab fruit --count 2", options_of(options), {},
+                   width);
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -34,7 +35,7 @@ TEST_CASE("the help says usage, every option with unit, range, choices and defau
 TEST_CASE("a flag that is on by default says how to turn it off") {
   EveryOption options;
   options.flag = true;
-  CHECK(has(help_text("x", "", "", options_of(options), 80), "(on unless --flag=false)"));
+  CHECK(has(help_text("x", "", "", options_of(options), {}, 80), "(on unless --flag=false)"));
 }
 
 TEST_CASE("positionals stand in the usage and headings group the options") {
@@ -51,7 +52,7 @@ TEST_CASE("positionals stand in the usage and headings group the options") {
     }
   };
   Outer options;
-  const std::string text = help_text("x", "", "", options_of(options), 80);
+  const std::string text = help_text("x", "", "", options_of(options), {}, 80);
   CHECK(has(text, "Usage: attnlab x [WEIGHTS] [options]\n"));
   CHECK(has(text, "\nOptions:\n  --weights FILE"));
   CHECK(has(text, "\nSizes:\n  --n N "));
@@ -75,6 +76,23 @@ TEST_CASE("text wraps at spaces and indents what follows") {
   CHECK(wrapped("abcdefgh ij", 4, 0) == "abcdefgh\nij");
   CHECK(wrapped("aa", 0, 5) == "aa");
   CHECK(wrapped("", 80, 0) == "");
+}
+
+TEST_CASE("the help lists the matrices of the result, those shown by default marked") {
+  struct Result {
+    std::optional<AnyTensor> hidden, shown;
+    Index count = 0;
+    static constexpr auto fields() {
+      return std::tuple(field("hidden", &Result::hidden, "not printed", {.formula = "a b"}),
+                        field("shown", &Result::shown, "printed", {.shown = true}),
+                        field("count", &Result::count, "a number"));
+    }
+  };
+  Described options;
+  const std::string text = help_text("x", "", "", options_of(options), columns_of<Result>(), 80);
+  CHECK(has(text, "  hidden                    a b: not printed\n"));
+  CHECK(has(text, "  shown *                   printed\n"));
+  CHECK_FALSE(has(text, "  count "));
 }
 
 }  // namespace
