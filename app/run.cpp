@@ -138,7 +138,18 @@ void Run::choose_matrices() {
   for (const ResultRef& column : columns) {
     if (column.is_matrix()) names.emplace_back(column.name);
   }
-  for (const std::string& name : output_.trace ? names : shown_) want_.add(name);
+  // What a trace or --show all prints is what the calculation has; what is named has to be there.
+  const bool all = std::find(output.show.begin(), output.show.end(), "all") != output.show.end();
+  for (const std::string& name : output_.trace ? names : shown_) {
+    if (output_.trace || all) {
+      want_.add_step(name);
+    } else {
+      want_.add(name);
+    }
+  }
+  for (const std::string& name : output_.show) {
+    if (!is_keyword(name)) want_.add(name);
+  }
   for (const NamedFile& file : output_.save) {
     if (std::find(names.begin(), names.end(), file.name) == names.end()) {
       const std::string nearest = nearest_name(file.name, names);

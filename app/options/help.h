@@ -13,9 +13,11 @@ namespace attnlab {
 std::string metavar(const OptionRef& option);
 
 // The help of a command: usage, summary, options by heading with range, choices and default (the
-// values they hold now), examples. Lines are at most `width` columns where words allow it.
+// values they hold now), the matrices of its results, examples. Lines are at most `width` columns
+// where words allow it.
 std::string help_text(std::string_view command, std::string_view summary, std::string_view examples,
-                      const std::vector<OptionRef>& options, int width);
+                      const std::vector<OptionRef>& options, const std::vector<ResultRef>& results,
+                      int width);
 
 // `text` with its lines broken at spaces to fit `width` columns, all but the first indented.
 std::string wrapped(std::string_view text, int width, int indent);

@@ -48,6 +48,7 @@ TEST_CASE("JSON that is empty or not UTF-8 is refused") {
 
 TEST_CASE("a UTF-8 byte-order mark before JSON is skipped") {
   CHECK(values(read(fixture("bom.json") + ":q")) == std::vector<double>{1, 2});
+  CHECK(contains(json_error("\xEF\xBB\xBF[x]"), "line 1, column 2"));
 }
 
 TEST_CASE("a key that stands twice is refused by its path") {

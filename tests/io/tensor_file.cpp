@@ -51,6 +51,7 @@ TEST_CASE("a path that cannot be read is refused with the option, the path and t
                  "q: got /nowhere/x.npy, cannot be read: No such file or directory"));
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path("d.npy"));
+  CHECK(contains(read_error(folder.path("d.npy")), "q: got "));
   CHECK(contains(read_error(folder.path("d.npy")), "cannot be read: Is a directory"));
   CHECK(contains(read_error(""), "cannot be read"));
   CHECK(contains(read_error("/nowhere/x.safetensors:w"), "got /nowhere/x.safetensors, cannot be"));
@@ -83,6 +84,8 @@ TEST_CASE("a file whose name has a colon wins over FILE:NAME") {
   CHECK(split_source("missing.json:a:b").name == "b");
   CHECK(split_source("missing.json:a:b").path == "missing.json:a");
   CHECK(split_source("missing.json").name.empty());
+  CHECK(split_source("-:a:b").path == "-");
+  CHECK(split_source("-:a:b").name == "a:b");
 }
 
 TEST_CASE("a name picks a member of a JSON object, or of the results in it") {

@@ -17,11 +17,18 @@ class Request {
   }
 
   void add(std::string_view name) { names_.emplace(name); }
-  bool has(std::string_view name) const { return names_.find(name) != names_.end(); }
-  bool empty() const { return names_.empty(); }
+  // Wanted as a step of the calculation, where the calculation has it.
+  void add_step(std::string_view name) { steps_.emplace(name); }
+  // The calculation goes without this step: it is kept only for who named it.
+  void leave_out_step(std::string_view name) { steps_.erase(std::string(name)); }
+
+  bool has(std::string_view name) const {
+    return names_.find(name) != names_.end() || steps_.find(name) != steps_.end();
+  }
+  bool empty() const { return names_.empty() && steps_.empty(); }
 
  private:
-  std::set<std::string, std::less<>> names_;
+  std::set<std::string, std::less<>> names_, steps_;
 };
 
 }  // namespace attnlab

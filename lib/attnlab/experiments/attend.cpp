@@ -6,8 +6,13 @@ namespace attnlab {
 namespace {
 
 template <class T>
-AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, const Request& want,
+AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Request want,
                        std::vector<std::string> notes) {
+  want = steps_taken(std::move(want), options.scores, options.mask);
+  if (!raw.past_k) {
+    want.leave_out_step("present_k");
+    want.leave_out_step("present_v");
+  }
   const DType dtype = raw.dtype;
   const HeadLayout layout = raw.layout;
   AttendResult result;

@@ -18,6 +18,12 @@ AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout&
           .weights = take(from.weights)};
 }
 
+Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask) {
+  if (!scores.softcap) want.leave_out_step("capped_scores");
+  if (!mask.masks()) want.leave_out_step("masked_scores");
+  return want;
+}
+
 void note_empty_rows(Index empty_rows, std::vector<std::string>& notes) {
   if (empty_rows == 0) return;
   notes.push_back(fmt::format("{} {} no key: {} weights and output are 0", empty_rows,

@@ -8,6 +8,8 @@
 #include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/describe.h"
 #include "attnlab/experiments/head_layout.h"
+#include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/score_options.h"
 
 namespace attnlab {
 
@@ -36,6 +38,9 @@ struct AttentionMatrices {
 template <class T>
 AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout& layout,
                                      DType dtype);
+
+// `want` without the steps that a calculation with these options does not take.
+Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask);
 
 // "1 row has no key: its weights and output are 0", when there are such rows.
 void note_empty_rows(Index empty_rows, std::vector<std::string>& notes);

@@ -35,6 +35,11 @@ struct MaskOptions {
   Index window_left = -1;
   Index window_right = -1;
 
+  // Whether there is any mask at all.
+  bool masks() const {
+    return causal || !mask.empty() || !key_lengths.empty() || window_left >= 0 || window_right >= 0;
+  }
+
   static constexpr auto fields() {
     using O = MaskOptions;
     return std::tuple(

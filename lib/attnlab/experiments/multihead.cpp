@@ -140,13 +140,14 @@ void keep_inputs(LayerInputs& inputs, const Request& want, MultiheadResult& resu
 
 template <class T>
 MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, LayerInputs inputs,
-                             const MultiHeadParams<T>& params, DType dtype, const Request& want,
+                             const MultiHeadParams<T>& params, DType dtype, Request want,
                              std::vector<std::string> notes) {
   const Tensor<T> query = with_batch<T>(inputs.queries());
   const Tensor<T> key = with_batch<T>(inputs.keys());
   const Tensor<T> value = with_batch<T>(inputs.values());
   MaskOptions mask_options = options.mask;
   mask_options.causal = use.causal;
+  want = steps_taken(std::move(want), options.scores, mask_options);
   const Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
                               key.shape()[1], /*past=*/0, notes);
   const AttentionSettings settings =
