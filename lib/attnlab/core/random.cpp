@@ -123,14 +123,14 @@ std::array<float, 4> normals_of(const PhiloxCounter& bits) {
 void fill_normal(std::span<float> out, std::uint64_t seed, Stream stream, std::uint64_t trial) {
   for_each_block(out.size(), seed, stream, trial,
                  [&](std::size_t first, std::size_t count, const PhiloxCounter& bits) {
-                   std::copy_n(normals_of(bits).begin(), count, out.begin() + first);
+                   std::copy_n(normals_of(bits).begin(), count, out.subspan(first).begin());
                  });
 }
 
 void fill_uniform(std::span<double> out, std::uint64_t seed, Stream stream, std::uint64_t trial) {
   for_each_block(out.size(), seed, stream, trial,
                  [&](std::size_t first, std::size_t count, const PhiloxCounter& bits) {
-                   std::transform(bits.begin(), bits.begin() + count, out.begin() + first,
+                   std::transform(bits.begin(), bits.begin() + count, out.subspan(first).begin(),
                                   uniform_of);
                  });
 }
