@@ -177,7 +177,9 @@ std::optional<AnyTensor> list_tensor(const std::vector<std::string>& items, bool
 
 std::string choice_rule(std::string_view text, std::span<const std::string_view> names,
                         const OptionRef& option) {
-  const std::string nearest = nearest_name(text, {names.begin(), names.end()});
+  // NaN is a number out of place, not a word misspelt.
+  const bool number = parse_real(text, /*non_finite=*/true).has_value();
+  const std::string nearest = number ? "" : nearest_name(text, {names.begin(), names.end()});
   return "need " + value_text(option) + (nearest.empty() ? "" : ", did you mean " + nearest + "?");
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("C71: an unwritable target is refused before the work, and nothing is 
   check_refused({"attend", "--save", "output=" + (folder / "no/such/folder.npy")}, {"save"});
   check_refused({"attend", "--save", "output=" + (folder / "matrix.xyz")}, {"save", ".npy"});
   check_refused({"attend", "--save", "weigths=" + (folder / "w.npy")}, {"weigths", "weights"});
-  check_refused({"multihead", "--save-params", folder / "no/such.safetensors"}, {"save_params"});
+  check_refused({"multihead", "--save-params", folder / "no/such.safetensors"}, {"save-params"});
   CHECK(folder.files() == 0);
 }
 
