@@ -92,6 +92,7 @@ TEST_CASE("an option carries what its declaration says") {
   CHECK(d_k.unit == "width");
   CHECK(d_k.heading.empty());
   CHECK(d_k.echo);
+  CHECK_FALSE(d_k.positional);
   CHECK(std::get<Range<Index>>(d_k.range).low == 1);
   CHECK_FALSE(std::get<Range<Index>>(d_k.range).high);
   CHECK(std::holds_alternative<Range<std::uint64_t>>(option(options, "seed").range));
@@ -185,6 +186,20 @@ TEST_CASE("a result lists matrices, numbers and groups") {
   CHECK(results[2].matrix() == nullptr);
   CHECK(*std::get<const double*>(results[2].value) == 2);
   CHECK(results[4].name == "d_k");
+}
+
+struct Wrapper {
+  Outcome inner;
+
+  static constexpr auto fields() { return std::tuple(group("", &Wrapper::inner, "output")); }
+};
+
+TEST_CASE("a group can show by default what its struct does not") {
+  const auto columns = columns_of<Wrapper>();
+  CHECK(columns[1].name == "output");
+  CHECK(columns[1].shown);
+  CHECK(columns[0].shown);
+  CHECK_FALSE(columns[2].shown);
 }
 
 TEST_CASE("a list of rows gives its columns, and its cells row by row") {

@@ -45,7 +45,9 @@ TEST_CASE("printable text keeps well-formed UTF-8 and escapes what is not") {
         "\\xc2\\x9b"
         "31m\xC2\xA0");
   CHECK(printable("\x80\xFF") == "\\x80\\xff");
-  CHECK(printable("a\xC3") == "a\\xc3");                  // cut short
+  CHECK(printable("a\xC3") == "a\\xc3");  // cut short
+  // What lies behind the end of a view is not looked at.
+  CHECK(printable(std::string_view("\xE4\xBD\xA0", 2)) == "\\xe4\\xbd");
   CHECK(printable("\xC0\xAF") == "\\xc0\\xaf");           // overlong, two bytes
   CHECK(printable("\xE0\x82\x9B") == "\\xe0\\x82\\x9b");  // overlong, three bytes
   CHECK(printable("\xF0\x80\x80\x8A") == "\\xf0\\x80\\x80\\x8a");

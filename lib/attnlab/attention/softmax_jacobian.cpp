@@ -135,17 +135,14 @@ double softmax_largest_eigenvalue(const SoftmaxRow<T>& row) {
   const double r = row.rest();
   if (!(r > 0)) return r;  // one weight only, or none; NaN stays NaN
   const double s_m = row.weights()[static_cast<std::size_t>(row.argmax())];
-  double o_max = 0, ties = 0;
-  for_each_other(row, [&](double o) {
-    ties = o > o_max ? 1 : ties + (o == o_max ? 1 : 0);
-    o_max = std::max(o_max, o);
-  });
+  double o_max = 0;
+  for_each_other(row, [&](double o) { o_max = std::max(o_max, o); });
   // J_mm = s_m r is a lower bound too (Rayleigh), half the upper bound 2 s_m r (Gershgorin).
   double x = std::max(o_max, s_m * r);
   constexpr int kNeverReached = 100;
   for (int iteration = 0; iteration < kNeverReached; ++iteration) {
-    double reciprocal = 0;              // 1 / sum_o o / (x - o)
-    double slope = x / (ties * o_max);  // x times its derivative: the limit at the pole max o
+    double reciprocal = 0;     // 1 / sum_o o / (x - o)
+    double slope = x / o_max;  // x times its derivative: at the pole, at most this
     if (x > o_max) {
       double sum = 0, derivative = 0;
       for_each_other(row, [&](double o) {
