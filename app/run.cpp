@@ -72,7 +72,7 @@ void Run::compute() {
   }
   for (const NamedFile& file : output_.save) require_computed(file.name, "save");
   std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
-  check_format(format_, shown_);
+  check_format(format_, job_->results(), shown_);
   check_tokens();
 }
 
@@ -132,7 +132,7 @@ void Run::choose_matrices() {
   }
   shown_ = shown_matrices(columns, output);
   // Beside rows a matrix may turn out to be absent; without rows it is certain to be in the way.
-  if (!has_rows(columns)) check_format(format_, shown_);
+  if (!has_rows(columns)) check_format(format_, columns, shown_);
 
   std::vector<std::string> names;
   for (const ResultRef& column : columns) {

@@ -153,7 +153,8 @@ FlagValues parse_flags(const std::vector<OptionRef>& options,
   for (const OptionRef& option : options) {
     const auto given = values.find(option.name);
     if (given != values.end() && given->second.size() > 1 && !repeats(option)) {
-      throw InputError(kCommandLine, option.flag(), given->second[1], "given twice");
+      const std::string second = is_switch(option) ? "" : given->second[1];
+      throw InputError(kCommandLine, option.flag(), second, "given twice");
     }
   }
   assign_positionals(options, sorted.positionals, values);

@@ -46,6 +46,7 @@ std::string upper(std::string_view name) {
 
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
   if (!value.is_array()) return value.dump();
   std::vector<std::string> items;
   for (const Json& item : value) items.push_back(plain(item));

@@ -3,12 +3,21 @@
 #include <algorithm>
 
 #include "render/cells.h"
+#include "render/text_table.h"
 #include "render/text_width.h"
 
 namespace attnlab {
 
 std::string shape_text(const AnyTensor& matrix) {
-  return matrix.shape().str() + " " + std::string(dtype_name(matrix.dtype()));
+  const std::string dtype(dtype_name(matrix.dtype()));
+  return matrix.shape().rank() == 0 ? dtype : matrix.shape().str() + " " + dtype;
+}
+
+bool is_scalar(const ResultRef& result) {
+  if (result.is_matrix()) {
+    return result.matrix() == nullptr || result.matrix()->shape().rank() == 0;
+  }
+  return !std::holds_alternative<RowsRef>(result.value);
 }
 
 std::string scalar_block(const std::vector<ResultRef>& scalars, const Style& style) {
@@ -26,6 +35,29 @@ std::string scalar_block(const std::vector<ResultRef>& scalars, const Style& sty
     text += '\n';
   }
   return text;
+}
+
+std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style& style) {
+  std::vector<TextColumn> columns;
+  bool key = true;
+  for (const ResultRef& column : rows.columns) {
+    key = key && !is_measured(column.value);
+    columns.push_back(
+        {std::string(column.name), std::string(column.unit), {}, is_numeric(column.value), key});
+  }
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::vector<ResultRef> cells = rows.row(i);
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      columns[c].cells.push_back(table_cell(cells[c].value, style.digits));
+    }
+  }
+  // What tells rows apart and is undefined in all of them (the head where there is one) does not.
+  std::erase_if(columns, [](const TextColumn& column) {
+    return column.key && std::all_of(column.cells.begin(), column.cells.end(),
+                                     [](const std::string& cell) { return cell == "-"; });
+  });
+  const std::string title = result.name == "rows" ? "" : bold(result.name, style.color) + "\n";
+  return title + text_table(columns, style.width, style.color);
 }
 
 }  // namespace attnlab

@@ -4,6 +4,7 @@
 
 #include "attnlab/core/error.h"
 #include "attnlab/io/number_text.h"
+#include "render/blocks.h"
 #include "render/elide.h"
 #include "render/json_text.h"
 #include "render/rounded_text.h"
@@ -25,7 +26,9 @@ std::string people(bool value, int) { return value ? "true" : "false"; }
 std::string people(Index value, int) { return std::to_string(value); }
 std::string people(double value, int digits) { return significant_text(value, digits); }
 std::string people(const std::string& value, int) { return printable(value, kMostText); }
-std::string people(const AnyTensor& value, int) { return value.shape().str(); }
+std::string people(const AnyTensor& value, int digits) {
+  return value.shape().rank() == 0 ? significant_text(value, 0, digits) : value.shape().str();
+}
 std::string people(const RowsRef& rows, int) {
   return std::to_string(rows.count) + (rows.count == 1 ? " row" : " rows");
 }
@@ -93,7 +96,9 @@ std::string csv(const std::string& value) {
   const bool plain = !value.empty() && value.find_first_of(",\"\r\n") == std::string::npos;
   return plain ? value : quoted(value);
 }
-std::string csv(const AnyTensor& value) { return quoted(json(value)); }
+std::string csv(const AnyTensor& value) {
+  return value.shape().rank() == 0 ? csv(value.at(0)) : quoted(json(value));
+}
 std::string csv(const RowsRef& value) { return quoted(json(value)); }
 template <class T>
 std::string csv(const std::vector<T>& value) {
@@ -171,21 +176,20 @@ bool is_measured(const ResultValue& value) {
   });
 }
 
-const RowsRef* rows_of(const std::vector<ResultRef>& results) {
-  for (const ResultRef& result : results) {
-    if (const auto* rows = std::get_if<RowsRef>(&result.value)) return rows;
-  }
-  return nullptr;
-}
-
-std::vector<ResultRef> scalars_of(const std::vector<ResultRef>& results) {
+FlatRows flat_rows(const std::vector<ResultRef>& results, const std::vector<std::string>& shown) {
+  const RowsRef* rows = nullptr;
   std::vector<ResultRef> scalars;
   for (const ResultRef& result : results) {
-    if (!result.is_matrix() && !std::holds_alternative<RowsRef>(result.value)) {
-      scalars.push_back(result);
-    }
+    const auto* found = std::get_if<RowsRef>(&result.value);
+    if (rows == nullptr) rows = found;
+    if (!is_scalar(result)) continue;
+    const bool hidden =
+        result.is_matrix() && std::find(shown.begin(), shown.end(), result.name) == shown.end();
+    if (!hidden) scalars.push_back(result);
   }
-  return scalars;
+  const bool one_row = rows == nullptr || (rows->count == 0 && !scalars.empty());
+  if (!one_row) return {rows->columns, rows->count, rows->row};
+  return {scalars, 1, [scalars](std::size_t) { return scalars; }};
 }
 
 }  // namespace attnlab

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,10 +28,13 @@ std::string json_object(const std::vector<ResultRef>& values);
 bool is_numeric(const ResultValue& value);
 bool is_measured(const ResultValue& value);
 
-// The rows among the values of a result, the first when there are more, else null.
-const RowsRef* rows_of(const std::vector<ResultRef>& results);
-
-// The values that are neither matrices nor rows.
-std::vector<ResultRef> scalars_of(const std::vector<ResultRef>& results);
+// What a file of rows or scalars holds of a result: its rows, the first when there are more; where
+// it has none, one row of its scalars, the shown matrices that are one number among them.
+struct FlatRows {
+  std::vector<ResultRef> columns;
+  std::size_t count = 0;
+  std::function<std::vector<ResultRef>(std::size_t)> row;
+};
+FlatRows flat_rows(const std::vector<ResultRef>& results, const std::vector<std::string>& shown);
 
 }  // namespace attnlab

@@ -26,8 +26,10 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
                                         const OutputOptions& output);
 
 // Throws InputError pointing to --save when `format` is jsonl or csv, which hold rows or scalars
-// only, and a matrix is to be shown. To be asked before the work starts.
-void check_format(Format format, const std::vector<std::string>& shown);
+// only, and one of the `shown` matrices is more than one number. To be asked before the work
+// starts, of the columns, and by the renderers of the results themselves.
+void check_format(Format format, const std::vector<ResultRef>& results,
+                  const std::vector<std::string>& shown);
 
 // The report in one of the formats, ending with a newline. `shown` are the matrices to print.
 // jsonl and csv hold the rows, or the scalars where there are none; check_format holds of them.

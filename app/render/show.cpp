@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "attnlab/core/error.h"
+#include "render/blocks.h"
 #include "render/report.h"
 
 namespace attnlab {
@@ -30,6 +31,21 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
     }
   }
   return shown;
+}
+
+void check_format(Format format, const std::vector<ResultRef>& results,
+                  const std::vector<std::string>& shown) {
+  if (format != Format::jsonl && format != Format::csv) return;
+  for (const ResultRef& result : results) {
+    if (std::find(shown.begin(), shown.end(), result.name) == shown.end()) continue;
+    // Before the run only the declaration tells: "[..]" is one number where the input is one row.
+    const bool number = result.matrix() == nullptr ? result.shape == "[..]" : is_scalar(result);
+    if (number) continue;
+    const std::string name(result.name);
+    throw InputError("", "format", kChoiceNames<Format>[static_cast<std::size_t>(format)],
+                     "it holds rows and scalars only: write " + name + " with --save " + name +
+                         "=FILE, or leave matrices out with --show none");
+  }
 }
 
 }  // namespace attnlab

@@ -1,9 +1,7 @@
 #include <algorithm>
 
 #include "render/blocks.h"
-#include "render/cells.h"
 #include "render/report.h"
-#include "render/text_table.h"
 #include "render/text_width.h"
 
 namespace attnlab {
@@ -21,24 +19,6 @@ std::string matrix_block(const ResultRef& result, const AnyTensor& matrix, const
          matrix_text(matrix, result.shape, style);
 }
 
-std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style& style) {
-  std::vector<TextColumn> columns;
-  bool key = true;
-  for (const ResultRef& column : rows.columns) {
-    key = key && !is_measured(column.value);
-    columns.push_back(
-        {std::string(column.name), std::string(column.unit), {}, is_numeric(column.value), key});
-  }
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    const std::vector<ResultRef> cells = rows.row(i);
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      columns[c].cells.push_back(table_cell(cells[c].value, style.digits));
-    }
-  }
-  const std::string title = result.name == "rows" ? "" : bold(result.name, style.color) + "\n";
-  return title + text_table(columns, style.width, style.color);
-}
-
 }  // namespace
 
 std::string render_table(const Report& report, const std::vector<std::string>& shown,
@@ -53,15 +33,15 @@ std::string render_table(const Report& report, const std::vector<std::string>& s
     const bool hidden =
         result.is_matrix() && std::find(shown.begin(), shown.end(), result.name) == shown.end();
     if (hidden) continue;
-    if (const AnyTensor* matrix = result.matrix()) {
-      flush_scalars();
-      blocks.push_back(matrix_block(result, *matrix, style));
-    } else if (const auto* rows = std::get_if<RowsRef>(&result.value)) {
-      flush_scalars();
-      blocks.push_back(rows_block(result, *rows, style));
-    } else {
-      scalars.push_back(result);  // a matrix that was not computed shows as undefined
+    if (is_scalar(result)) {
+      scalars.push_back(result);
+      continue;
     }
+    const auto* rows = std::get_if<RowsRef>(&result.value);
+    if (rows != nullptr && rows->count == 0) continue;
+    flush_scalars();
+    blocks.push_back(rows != nullptr ? rows_block(result, *rows, style)
+                                     : matrix_block(result, *result.matrix(), style));
   }
   flush_scalars();
   std::string text;

@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "render/blocks.h"
-#include "render/cells.h"
 #include "render/text_width.h"
 
 namespace attnlab {
@@ -120,9 +119,11 @@ void Trace::values(const AnyTensor& matrix, std::string_view declared) {
 }
 
 std::string Trace::shapes_of(std::string_view formula) const {
+  // Formulas of single elements (s_i) have no shapes.
+  if (formula.find("_i") != std::string_view::npos) return std::string(formula);
   return replace_names(formula, [this](const std::string& name) {
     const AnyTensor* operand = matrix(name);
-    return operand == nullptr ? name : operand->shape().str();
+    return operand == nullptr || operand->shape().rank() == 0 ? name : operand->shape().str();
   });
 }
 
@@ -143,26 +144,38 @@ void Trace::matrix_step(const ResultRef& result, std::string_view formula,
   values(matrix, result.shape);
 }
 
-void Trace::scalars() {
-  const std::vector<ResultRef> scalars = scalars_of(report_.results);
+bool Trace::is_step(const ResultRef& result) {
+  return result.matrix() != nullptr && !(is_scalar(result) && result.shown);
+}
+
+void Trace::finish() {
+  std::vector<ResultRef> scalars;
+  for (const ResultRef& result : report_.results) {
+    const auto* rows = std::get_if<RowsRef>(&result.value);
+    if (rows != nullptr && rows->count > 0) {
+      if (!text_.empty()) text_ += '\n';
+      text_ += rows_block(result, *rows, style_);
+    }
+    const bool absent = result.is_matrix() && result.matrix() == nullptr;
+    if (is_scalar(result) && !is_step(result) && !absent) scalars.push_back(result);
+  }
   if (scalars.empty()) return;
-  text_ += '\n';
+  if (!text_.empty()) text_ += '\n';
   text_ += scalar_block(scalars, style_);
 }
 
 std::string render_trace(const Report& report, const Style& style) {
   Trace trace(report, style);
-  const AnyTensor* softmax = trace.matrix("softmax");
-  if (trace.matrix("x") != nullptr && softmax != nullptr && softmax->size() > 0) {
+  if (trace.matrix("exponentials") != nullptr && trace.matrix("softmax") != nullptr) {
     return trace_softmax(report, style);
   }
   if (trace.matrix("q") != nullptr && trace.matrix("k") != nullptr) {
     return trace_attention(report, style);
   }
   for (const ResultRef& result : report.results) {
-    if (result.matrix() != nullptr) trace.matrix_step(result, result.formula, {});
+    if (Trace::is_step(result)) trace.matrix_step(result, result.formula, {});
   }
-  trace.scalars();
+  trace.finish();
   return trace.text();
 }
 

@@ -48,8 +48,9 @@ class Trace {
   void line(std::string_view text);
   void equations(const std::vector<Equation>& equations);
   void values(const AnyTensor& matrix, std::string_view declared);
-  // The scalars of the report, at the end.
-  void scalars();
+  // What is no step: the numbers that the table prints as well, and rows.
+  void finish();
+  static bool is_step(const ResultRef& result);
 
   std::string text() const { return text_; }
 
@@ -70,7 +71,8 @@ std::string replace_names(std::string_view formula,
 // q, k and v (of a layer after its projections) to the output: one query and the key it attends
 // to most are followed through every step.
 std::string trace_attention(const Report& report, const Style& style);
-// x to its softmax, and the derivative in its two cases i = j and i != j.
+// Logits to their softmax, and the derivative in its two cases i = j and i != j, in the numbers of
+// the first row.
 std::string trace_softmax(const Report& report, const Style& style);
 
 }  // namespace attnlab

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "render/rounded_text.h"
 #include "render/trace.h"
@@ -21,10 +22,9 @@ class AttentionTrace {
   std::string text() {
     introduce();
     for (const ResultRef& result : trace_.results()) {
-      if (result.matrix() == nullptr) continue;
-      trace_.matrix_step(result, formula(result), worked(result));
+      if (Trace::is_step(result)) trace_.matrix_step(result, formula(result), worked(result));
     }
-    trace_.scalars();
+    trace_.finish();
     return trace_.text();
   }
 
@@ -57,31 +57,45 @@ class AttentionTrace {
                                  trace_.key_name(followed_.key)));
   }
 
-  // The scores that enter a step: of the names in the formula, which speaks of every step there
-  // can be, the last that was computed.
-  std::string present(std::string name) const {
-    if (name == "masked_scores" && trace_.matrix(name) == nullptr) name = "capped_scores";
-    if (name == "capped_scores" && trace_.matrix(name) == nullptr) name = "scores";
-    return name;
+  // A formula speaks of everything there can be; what this run has not is left out: the mask, the
+  // softcap and the biases, and x stands for query, key and value in self-attention.
+  std::string present(const std::string& name) const {
+    static const std::map<std::string, std::string, std::less<>> kInstead = {
+        {"masked_scores", "capped_scores"},
+        {"capped_scores", "scores"},
+        {"query", "x"},
+        {"key", "memory"},
+        {"value", "memory"},
+        {"memory", "x"}};
+    const auto instead = kInstead.find(name);
+    if (trace_.matrix(name) != nullptr || instead == kInstead.end()) return name;
+    return present(instead->second);
   }
 
   std::string formula(const ResultRef& result) const {
-    return replace_names(result.formula, [this](const std::string& name) { return present(name); });
+    std::string text(result.formula);
+    for (const char* bias : {"b_q", "b_k", "b_v", "b_o"}) {
+      const auto at = text.find(std::string(" + ") + bias);
+      if (at != std::string::npos && trace_.matrix(bias) == nullptr) text.erase(at, 6);
+    }
+    return replace_names(text, [this](const std::string& name) { return present(name); });
   }
 
   std::vector<Equation> worked(const ResultRef& result) const {
     const std::string_view name = result.name;
     if (result.matrix()->size() == 0) return {};
-    if (name == "q") return projection(name, {"query", "x"}, followed_.query);
-    if (name == "k") return projection(name, {"key", "memory", "x"}, followed_.key);
-    if (name == "v") return projection(name, {"value", "memory", "x"}, followed_.key);
+    if (name == "q") return projection(name, present("query"), followed_.query);
+    if (name == "k") return projection(name, present("key"), followed_.key);
+    if (name == "v") return projection(name, present("value"), followed_.key);
     if (name == "raw_scores") return match(*result.matrix());
     if (name == "scores") return scaling(*result.matrix());
     if (name == "capped_scores") return capping(*result.matrix());
     if (name == "masked_scores") return masking(*result.matrix());
     if (name == "weights") return softmax(*result.matrix());
     if (name == "concat") return concatenation(*result.matrix());
-    if (name == "output" && trace_.matrix("concat") != nullptr) return final_projection(result);
+    if (name == "output" && trace_.matrix("concat") != nullptr) {
+      return row_times_weights(name, followed_.query, "concat", "w_o", "b_o");
+    }
     if (name == "output" || name == "heads") return average(name, *result.matrix());
     return {};
   }
@@ -91,37 +105,28 @@ class AttentionTrace {
   }
 
   // q = x W_q + b_q, one element.
-  std::vector<Equation> projection(std::string_view name, const std::vector<std::string>& inputs,
+  std::vector<Equation> projection(std::string_view name, const std::string& input,
                                    Index row) const {
-    const std::string weight_name = fmt::format("w_{}", name);
-    const std::string bias_name = fmt::format("b_{}", name);
-    for (const std::string& input_name : inputs) {
-      if (const AnyTensor* input = trace_.matrix(input_name)) {
-        return row_times_weights(name, row, input_name, *input, weight_name, bias_name);
-      }
-    }
-    return {};
-  }
-
-  std::vector<Equation> final_projection(const ResultRef& output) const {
-    return row_times_weights(output.name, followed_.query, "concat", *trace_.matrix("concat"),
-                             "w_o", "b_o");
+    return row_times_weights(name, row, input, fmt::format("w_{}", name),
+                             fmt::format("b_{}", name));
   }
 
   std::vector<Equation> row_times_weights(std::string_view name, Index row,
-                                          const std::string& input_name, const AnyTensor& input,
+                                          const std::string& input_name,
                                           const std::string& weight_name,
                                           const std::string& bias_name) const {
+    const AnyTensor* input = trace_.matrix(input_name);
     const AnyTensor* weight = trace_.matrix(weight_name);
     const AnyTensor* bias = trace_.matrix(bias_name);
     const AnyTensor& result = *trace_.matrix(name);
-    if (weight == nullptr || weight->shape().rank() != 2 || !has_row(input, row) ||
-        !has_row(result, row)) {
+    if (input == nullptr || weight == nullptr || weight->shape().rank() != 2 ||
+        !has_row(*input, row) || !has_row(result, row)) {
       return {};
     }
     std::string symbols = fmt::format("{}[{}] . {}[:, 0]", input_name, row, weight_name);
     if (bias != nullptr) symbols += fmt::format(" + {}[0]", bias_name);
-    return product_equation(entry(name, row, 0), symbols, row_of(input, row), column_of(*weight, 0),
+    return product_equation(entry(name, row, 0), symbols, row_of(*input, row),
+                            column_of(*weight, 0),
                             bias == nullptr ? std::nullopt : std::optional(bias->at(0)),
                             row_of(result, row).at(0), trace_.digits());
   }

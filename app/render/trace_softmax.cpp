@@ -12,126 +12,137 @@ namespace {
 
 constexpr Index kMostEntries = 6;
 
-// The first row, whose numbers are worked out.
+// The numbers are those of the first row; e_i = exponentials[i], s_i = softmax[i].
 class SoftmaxTrace {
  public:
   SoftmaxTrace(const Report& report, const Style& style)
       : trace_(report, style),
-        x_(row_of(*trace_.matrix("x"), 0)),
-        s_(row_of(*trace_.matrix("softmax"), 0)),
-        temperature_(trace_.number_option("temperature").value_or(1)) {}
+        e_(row_of(*trace_.matrix("exponentials"), 0)),
+        s_(row_of(*trace_.matrix("softmax"), 0)) {}
 
   std::string text() {
-    trace_.paragraph(
-        "softmax(x)_i = e^x_i / S with S = e^x_0 + ... + e^x_(n-1): positive numbers that sum to "
-        "1.");
-    if (x_.count < trace_.matrix("x")->size()) trace_.paragraph("Followed below: the first row.");
-    trace_.matrix_step(*trace_.find("x"), "", {});
-    exponentials();
-    trace_.matrix_step(*trace_.find("softmax"), trace_.find("softmax")->formula, division());
-    derivative();
+    introduce();
     for (const ResultRef& result : trace_.results()) {
-      const bool walked = result.name == "x" || result.name == "softmax";
-      if (!walked && result.matrix() != nullptr) trace_.matrix_step(result, result.formula, {});
+      if (Trace::is_step(result)) trace_.matrix_step(result, result.formula, worked(result));
     }
-    trace_.scalars();
+    trace_.finish();
     return trace_.text();
   }
 
  private:
-  std::string number(double value) const { return significant_text(value, trace_.digits()); }
-  std::string s(Index i) const { return factor(s_, i, trace_.digits()); }
+  std::string e(Index i) const {
+    return significant_text(*e_.tensor, e_.index(i), trace_.digits());
+  }
+  std::string s(Index i) const {
+    return significant_text(*s_.tensor, s_.index(i), trace_.digits());
+  }
 
-  void exponentials() {
-    trace_.step("exponentials - every input less the largest, so that none can overflow");
-    trace_.line("e^(x_i - c) / sum of e^(x_j - c) is the same for every c: the shift cancels");
-    if (temperature_ != 1) {
-      trace_.line("x stands for x / " + number(temperature_) + ", the temperature, from here on");
+  void introduce() {
+    trace_.paragraph(
+        "softmax(z)_i = e^z_i / (e^z_0 + e^z_1 + ...): positive numbers with the sum 1, the "
+        "larger\n"
+        "the larger z_i. The same c taken from every z_i cancels, so the largest is taken and no\n"
+        "exponential can overflow.");
+    if (const OptionRef* option = trace_.option("values")) {
+      const auto* values = std::get_if<std::vector<double>*>(&option->value);
+      if (values != nullptr && !(*values)->empty()) {
+        std::vector<std::string> numbers;
+        for (const double x : **values) numbers.push_back(significant_text(x, trace_.digits()));
+        trace_.equations({{"x", {list_text(numbers)}}});
+        trace_.line("");
+      }
     }
-    double largest = x_.at(0);
-    for (Index i = 0; i < x_.count; ++i) largest = std::fmax(largest, x_.at(i));
-    std::vector<std::string> exponentials;
-    for (Index i = 0; i < x_.count; ++i) {
-      exponentials_.push_back(std::exp((x_.at(i) - largest) / temperature_));
-      sum_ += exponentials_.back();
-      exponentials.push_back(number(exponentials_.back()));
-    }
-    trace_.equations({{"max x", {number(largest / temperature_)}},
-                      {"e^(x - max)", {list_text(exponentials)}},
-                      {"S, their sum", {sum_text(exponentials), number(sum_)}}});
+    if (s_.count < s_.tensor->size()) trace_.paragraph("Worked out below: the first row.");
+  }
+
+  std::vector<Equation> worked(const ResultRef& result) const {
+    if (s_.count == 0) return {};
+    if (result.name == "exponentials") return exponentials();
+    if (result.name == "sums") return sum();
+    if (result.name == "softmax") return division();
+    if (result.name == "jacobian_diagonal") return same_index(row_of(*result.matrix(), 0));
+    if (result.name == "jacobian_off_diagonal") return different_indices(*result.matrix());
+    if (result.name == "jacobian") return {{"delta_ij", {"1 if i = j, else 0"}}};
+    return {};
+  }
+
+  std::vector<Equation> exponentials() const {
+    const AnyTensor* scaled = trace_.matrix("scaled");
+    if (scaled == nullptr) return {};
+    const Line z = row_of(*scaled, 0);
+    return each([&](Index i) {
+      return Equation{fmt::format("e_{}", i),
+                      {fmt::format("exp({}) = {}",
+                                   significant_text(*scaled, z.index(i), trace_.digits()), e(i))}};
+    });
+  }
+
+  std::vector<Equation> sum() const {
+    std::vector<std::string> terms;
+    for (Index i = 0; i < e_.count; ++i) terms.push_back(e(i));
+    return {{"sum", {sum_text(terms), sum_value()}}};
+  }
+
+  std::string sum_value() const {
+    const AnyTensor* sums = trace_.matrix("sums");
+    return sums == nullptr ? "sum" : significant_text(*sums, 0, trace_.digits());
   }
 
   std::vector<Equation> division() const {
-    std::vector<Equation> equations;
-    for (const Index i : elided(x_.count, kMostEntries)) {
-      if (i == kGap) continue;
-      equations.push_back(
-          {fmt::format("s_{}", i),
-           {fmt::format("{} / {} = {}", number(exponentials_[static_cast<std::size_t>(i)]),
-                        number(sum_), s(i))}});
+    return each([&](Index i) {
+      return Equation{fmt::format("s_{}", i),
+                      {fmt::format("{} / {} = {}", e(i), sum_value(), s(i))}};
+    });
+  }
+
+  // The quotient rule on e_i / sum, where d sum / d z_j = e_j.
+  std::vector<Equation> same_index(const Line& diagonal) const {
+    std::vector<Equation> equations = {{"d e_i / d z_i", {"e_i"}},
+                                       {"d s_i / d z_i",
+                                        {"(e_i sum - e_i e_i) / sum^2   (quotient rule)",
+                                         "(e_i / sum) (sum - e_i) / sum", "s_i (1 - s_i)"}}};
+    for (Equation& number : each([&](Index i) {
+           return Equation{fmt::format("d s_{} / d z_{}", i, i),
+                           {fmt::format("{} (1 - {}) = {}", s(i), s(i), value(diagonal, i))}};
+         })) {
+      equations.push_back(std::move(number));
     }
     return equations;
   }
 
-  // The computed Jacobian where there is one: it keeps what s_i (1 - s_i) loses near 0 and 1.
-  double jacobian(Index i, Index j) const {
-    const AnyTensor* jacobian = trace_.matrix("jacobian");
-    if (jacobian != nullptr && temperature_ == 1) return row_of(*jacobian, i).at(j);
-    return i == j ? s_.at(i) * others(i) : -s_.at(i) * s_.at(j);
-  }
-
-  double others(Index i) const {
-    double sum = 0;
-    for (Index j = 0; j < s_.count; ++j) sum += j == i ? 0 : s_.at(j);
-    return sum;
-  }
-
-  void derivative() {
-    trace_.step("derivative - how output i moves with input j");
-    trace_.line("the quotient rule on s_i = e^x_i / S, where dS/dx_j = e^x_j:");
-    trace_.line("ds_i/dx_j = (d(e^x_i)/dx_j S - e^x_i e^x_j) / S^2");
-    trace_.line("");
-    trace_.line("case i = j: d(e^x_i)/dx_i = e^x_i");
-    trace_.line("  (e^x_i S - e^x_i e^x_i) / S^2 = e^x_i/S (S - e^x_i)/S = s_i (1 - s_i)");
-    trace_.equations(same_index());
-    if (s_.count > 1) {
-      trace_.line("");
-      trace_.line("case i != j: e^x_i does not depend on x_j, d(e^x_i)/dx_j = 0");
-      trace_.line("  (0 S - e^x_i e^x_j) / S^2 = -(e^x_i/S) (e^x_j/S) = -s_i s_j");
-      trace_.equations(different_indices());
-    }
-    trace_.line("");
-    trace_.line("both in one: ds_i/dx_j = s_i (delta_ij - s_j), delta_ij = 1 if i = j, else 0");
-  }
-
-  static std::string derivative_of(Index i, Index j) { return fmt::format("  ds_{}/dx_{}", i, j); }
-
-  std::vector<Equation> same_index() const {
-    std::vector<Equation> equations;
-    for (const Index i : elided(s_.count, kMostEntries)) {
-      if (i == kGap) continue;
-      equations.push_back({derivative_of(i, i),
-                           {fmt::format("{} (1 - {}) = {}", s(i), s(i), number(jacobian(i, i)))}});
-    }
-    return equations;
-  }
-
-  std::vector<Equation> different_indices() const {
-    std::vector<Equation> equations;
+  std::vector<Equation> different_indices(const AnyTensor& jacobian) const {
+    if (s_.count < 2) return {};
+    std::vector<Equation> equations = {
+        {"d e_i / d z_j", {"0"}},
+        {"d s_i / d z_j",
+         {"(0 sum - e_i e_j) / sum^2   (quotient rule)", "-(e_i / sum) (e_j / sum)", "-s_i s_j"}}};
+    const std::size_t most = equations.size() + kMostEntries;
     for (Index i = 0; i < s_.count; ++i) {
-      for (Index j = i + 1; j < s_.count && std::ssize(equations) < kMostEntries; ++j) {
-        equations.push_back({derivative_of(i, j),
-                             {fmt::format("-{} * {} = {}", s(i), s(j), number(jacobian(i, j)))}});
+      for (Index j = i + 1; j < s_.count && equations.size() < most; ++j) {
+        equations.push_back(
+            {fmt::format("d s_{} / d z_{}", i, j),
+             {fmt::format("-{} * {} = {}", s(i), s(j), value(row_of(jacobian, i), j))}});
       }
     }
     return equations;
   }
 
+  std::string value(const Line& line, Index i) const {
+    return significant_text(*line.tensor, line.index(i), trace_.digits());
+  }
+
+  // An equation for every entry of the row, of long rows for the first and last.
+  template <class F>
+  std::vector<Equation> each(F&& equation) const {
+    std::vector<Equation> equations;
+    for (const Index i : elided(s_.count, kMostEntries)) {
+      if (i != kGap) equations.push_back(equation(i));
+    }
+    return equations;
+  }
+
   Trace trace_;
-  Line x_, s_;
-  double temperature_;
-  std::vector<double> exponentials_;
-  double sum_ = 0;
+  Line e_, s_;
 };
 
 }  // namespace

@@ -32,10 +32,36 @@ TEST_CASE("the help says usage, every option with unit, range, choices and defau
   CHECK(has(text, "\nExamples:\n  attnlab fruit --count 2\n"));
 }
 
+TEST_CASE("a default that is a whole number has no fraction") {
+  EveryOption options;
+  options.share = 0;
+  CHECK(has(help_text("x", "", "", options_of(options), {}, 1000), "default 0)\n"));
+  CHECK_FALSE(has(help_text("x", "", "", options_of(options), {}, 1000), "default 0.0)"));
+}
+
 TEST_CASE("a flag that is on by default says how to turn it off") {
   EveryOption options;
   options.flag = true;
   CHECK(has(help_text("x", "", "", options_of(options), {}, 80), "(on unless --flag=false)"));
+}
+
+enum class Long { first, second };
+}  // namespace
+template <>
+inline constexpr std::array<std::string_view, 2> kChoiceNames<Long> = {"a-rather-long-choice",
+                                                                       "another-long-choice"};
+namespace {
+
+TEST_CASE("choices too long for the left column are listed in the text") {
+  struct Options {
+    Long way = Long::second;
+    static constexpr auto fields() { return std::tuple(field("way", &Options::way, "a way")); }
+  };
+  Options options;
+  const std::string text = help_text("x", "", "", options_of(options), {}, 1000);
+  CHECK(has(text,
+            "  --way NAME                a way (a-rather-long-choice, another-long-choice; "
+            "default another-long-choice)\n"));
 }
 
 TEST_CASE("positionals stand in the usage and headings group the options") {
