@@ -53,9 +53,11 @@ Style matrix_style(Style style, std::string_view declared, const Shape& shape) {
                             const std::vector<std::string>& otherwise) -> std::vector<std::string> {
     if (-axis > shape.rank()) return {};
     const std::string& name = axes[axes.size() - static_cast<std::size_t>(-axis)];
-    const auto& names = name == "n" ? queries : name == "m" ? keys : otherwise;
-    const bool named = name == "n" || name == "m" || name.empty();
-    return named && std::ssize(names) == shape[axis] ? names : std::vector<std::string>{};
+    const bool of_queries = name == "n" || name == "n_target";
+    const bool of_keys = name == "m" || name == "n_source";
+    if (!of_queries && !of_keys && !name.empty()) return {};
+    const auto& names = of_queries ? queries : of_keys ? keys : otherwise;
+    return std::ssize(names) == shape[axis] ? names : std::vector<std::string>{};
   };
   style.row_names = names_of(-2, queries);
   style.column_names = names_of(-1, keys);
