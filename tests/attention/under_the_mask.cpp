@@ -152,6 +152,26 @@ TEST_CASE("NaN and infinities in a value that is seen reach exactly their rows a
   CHECK(std::isnan(underflow.output[4 + 1]));
 }
 
+TEST_CASE("a value of infinity reaches the rows that see it from the first key to the last") {
+  const Index n = 6, m = 9;
+  for (Index j = 0; j < m; ++j) {
+    Tensor<double> q({1, 1, n, 1}), k({1, 1, m, 1}), v({1, 1, m, 1}, 1.0);
+    v[j] = kInfinity;
+    Mask mask = no_mask(q, k);
+    mask.set_offset(2);
+    mask.set_window(1, 1);
+    const auto result = scaled_dot_product(q, k, v, mask, {});
+    for (Index i = 0; i < n; ++i) {
+      const bool seen = j >= i + 1 && j <= i + 3;
+      if (seen) {
+        CHECK(result.output[i] == kInfinity);
+      } else {
+        CHECK(result.output[i] == Approx(1));
+      }
+    }
+  }
+}
+
 TEST_CASE("NaN or infinity in a score that is seen makes the row NaN, and that row only") {
   for (const double score : {kNan, kInfinity}) {
     const Tensor<double> q({1, 1, 2, 1}, 1.0);
