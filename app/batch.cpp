@@ -17,9 +17,13 @@ namespace {
 // Runs by where their results go, "" for standard output.
 using Destinations = std::map<std::string, std::vector<const Run*>>;
 
+constexpr std::string_view kOneTarget = "need a file that nothing else is written to";
+
 std::string normal_path(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  // Absolute first: a relative path to a file that is not there yet would stay as it is.
+  const std::filesystem::path canonical =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   return error ? path : canonical.string();
 }
 
@@ -55,11 +59,18 @@ void check_joinable(const std::vector<const Run*>& runs) {
 void check_saves(const Batch& batch, const Destinations& destinations) {
   std::set<std::string> targets;
   for (const auto& run : batch) {
+    for (const OptionRef& option : run->options().options()) {
+      if (option.name != "save_params") continue;
+      const std::string& file = std::get<FilePath*>(option.value)->path;
+      if (!file.empty() &&
+          (!targets.insert(normal_path(file)).second || destinations.contains(normal_path(file)))) {
+        throw run->origins().error(option.name, file, kOneTarget);
+      }
+    }
     for (const NamedFile& file : run->output().save) {
       const std::string path = normal_path(file.path);
       if (!targets.insert(path).second || destinations.contains(path)) {
-        throw run->origins().error("save", file.path,
-                                   "need a file that nothing else is written to");
+        throw run->origins().error("save", file.path, kOneTarget);
       }
     }
   }

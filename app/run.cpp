@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <sstream>
 
 #include "attnlab/io/atomic_file.h"
@@ -28,7 +27,9 @@ bool is_keyword(std::string_view name) {
 
 std::vector<std::string> words(const std::string& text) {
   std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
+  std::vector<std::string> all;
+  for (std::string word; stream >> word;) all.push_back(printable(word));
+  return all;
 }
 
 std::string extension_of(const std::string& path) {
@@ -138,6 +139,12 @@ void Run::choose_matrices() {
   for (const ResultRef& column : columns) {
     if (column.is_matrix()) names.emplace_back(column.name);
   }
+  if (names.empty() && output_.trace) {
+    throw origins().error("trace", "true", "this command has no matrices to walk through");
+  }
+  if (names.empty() && !output_.tokens.empty()) {
+    throw origins().error("tokens", output_.tokens, "this command has no matrices to name");
+  }
   // What a trace or --show all prints is what the calculation has; what is named has to be there.
   const bool all = std::find(output.show.begin(), output.show.end(), "all") != output.show.end();
   for (const std::string& name : output_.trace ? names : shown_) {
@@ -152,10 +159,7 @@ void Run::choose_matrices() {
   }
   for (const NamedFile& file : output_.save) {
     if (std::find(names.begin(), names.end(), file.name) == names.end()) {
-      const std::string nearest = nearest_name(file.name, names);
-      throw origins().error("save", file.name,
-                            "need a matrix of this command" +
-                                (nearest.empty() ? "" : ", did you mean " + nearest + "?"));
+      throw origins().error("save", file.name, matrix_rule(file.name, names));
     }
     want_.add(file.name);
   }

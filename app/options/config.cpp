@@ -62,6 +62,7 @@ std::vector<Config> read_configs(const std::string& path) {
     configs.push_back(config_from(std::move(document), place_of(path)));
     return configs;
   }
+  if (document.empty()) throw InputError(path, "", "[]", "need at least one config");
   for (std::size_t i = 0; i < document.size(); ++i) {
     ConfigPlace place = place_of(path);
     place.source += fmt::format("[{}]", i);

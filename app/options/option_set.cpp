@@ -23,6 +23,7 @@ OptionSet::OptionSet(std::vector<OptionRef> options) : options_(std::move(option
 }
 
 void OptionSet::apply(const Config& config) {
+  origins_.set_config(config.place.source);
   for (const auto& [key, value] : config.options.items()) {
     const OptionRef* option = find(key);
     if (option == nullptr) refuse_key(options_, key, config.place.source);

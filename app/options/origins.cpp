@@ -17,7 +17,8 @@ InputError Origins::error(std::string_view option, std::string_view value,
                           std::string_view rule) const {
   const auto found = origins_.find(option);
   if (found == origins_.end()) return InputError("", option, value, rule);
-  const auto& [flag, source] = found->second;
+  const std::string& flag = found->second.flag;
+  const std::string& source = found->second.source.empty() ? config_ : found->second.source;
   const bool in_config = !source.empty() && source != kCommandLine;
   return InputError(source, in_config ? option : flag, value, rule);
 }

@@ -17,8 +17,11 @@ class Origins {
   // Its value comes from `source`.
   void set(std::string_view option, std::string_view source);
 
+  // The other options have their defaults because `config` does not name them.
+  void set_config(std::string_view config) { config_ = config; }
+
   // An error about an option as its user gave it: "command line: --samples" or
-  // "variance.json: samples", and for a default "--samples".
+  // "variance.json: samples", and for a default without a config "--samples".
   InputError error(std::string_view option, std::string_view value, std::string_view rule) const;
 
   // The same for an error that names an option and no source, as the library throws them, since it
@@ -31,6 +34,7 @@ class Origins {
     std::string source;
   };
   std::map<std::string, Origin, std::less<>> origins_;
+  std::string config_;
 };
 
 }  // namespace attnlab

@@ -51,10 +51,13 @@ std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style
       columns[c].cells.push_back(table_cell(cells[c].value, style.digits));
     }
   }
-  // What tells rows apart and is undefined in all of them (the head where there is one) does not.
+  // What tells rows apart and is undefined in all of them (the head where there is one) does not;
+  // neither do lists that are all empty tell anything.
   std::erase_if(columns, [](const TextColumn& column) {
-    return column.key && std::all_of(column.cells.begin(), column.cells.end(),
-                                     [](const std::string& cell) { return cell == "-"; });
+    const std::string_view nothing = column.key ? "-" : "[]";
+    return !column.cells.empty() &&
+           std::all_of(column.cells.begin(), column.cells.end(),
+                       [&](const std::string& cell) { return cell == nothing; });
   });
   const std::string title = result.name == "rows" ? "" : bold(result.name, style.color) + "\n";
   return title + text_table(columns, style.width, style.color);

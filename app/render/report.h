@@ -25,6 +25,9 @@ struct Report {
 std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
                                         const OutputOptions& output);
 
+// What is wrong with asking for a matrix called `name` where there are `names`.
+std::string matrix_rule(std::string_view name, const std::vector<std::string>& names);
+
 // Throws InputError pointing to --save when `format` is jsonl or csv, which hold rows or scalars
 // only, and one of the `shown` matrices is more than one number. To be asked before the work
 // starts, of the columns, and by the renderers of the results themselves.

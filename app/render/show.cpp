@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "attnlab/core/error.h"
@@ -5,6 +7,13 @@
 #include "render/report.h"
 
 namespace attnlab {
+
+std::string matrix_rule(std::string_view name, const std::vector<std::string>& names) {
+  if (names.empty()) return "this command has no matrices";
+  const std::string nearest = nearest_name(name, names);
+  if (!nearest.empty()) return "need a matrix of this command, did you mean " + nearest + "?";
+  return fmt::format("need one of {}", fmt::join(names, ", "));
+}
 
 std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
                                         const OutputOptions& output) {
@@ -18,10 +27,7 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
   for (const std::string& name : output.show) {
     if (name == "default" || name == "all" || name == "none") continue;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string nearest = nearest_name(name, names);
-    throw InputError("", "show", name,
-                     "need a matrix of this command" +
-                         (nearest.empty() ? "" : ", did you mean " + nearest + "?"));
+    throw InputError("", "show", name, matrix_rule(name, names));
   }
   std::vector<std::string> shown;
   for (const ResultRef& column : columns) {

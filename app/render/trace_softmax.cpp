@@ -56,7 +56,7 @@ class SoftmaxTrace {
   }
 
   std::vector<Equation> worked(const ResultRef& result) const {
-    if (s_.count == 0) return {};
+    if (s_.count == 0 || s_.tensor->size() == 0) return {};
     if (result.name == "exponentials") return exponentials();
     if (result.name == "sums") return sum();
     if (result.name == "softmax") return division();

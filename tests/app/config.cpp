@@ -118,7 +118,7 @@ TEST_CASE("errors of the library are told of the flag or the key that brought th
   };
   CHECK(located("", "count") == "c.json: count: got 1, need 2");
   CHECK(located("", "share") == "command line: --share: got 1, need 2");
-  CHECK(located("", "maybe_count") == "--maybe-count: got 1, need 2");
+  CHECK(located("", "maybe_count") == "c.json: maybe_count: got 1, need 2");
   CHECK(located("Q.npy", "count") == "Q.npy: count: got 1, need 2");
   CHECK(located("", "no option") == "no option: got 1, need 2");
 }

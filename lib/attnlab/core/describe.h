@@ -243,6 +243,11 @@ std::vector<OptionRef> options_of(S& options) {
   return out;
 }
 
+// The first of `options` whose value is not its default, null when there is none. The two lists are
+// of structs of one type; files and lists count as changed when they are not empty.
+const OptionRef* first_changed(const std::vector<OptionRef>& options,
+                               const std::vector<OptionRef>& defaults);
+
 // ---- results without their types ----------------------------------------------------------------
 
 struct ResultRef;

@@ -38,6 +38,15 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+// Unicode's controls of writing direction (U+202A to U+202E, U+2066 to U+2069), with which a line
+// can be made to read as another.
+bool is_bidirectional(std::string_view character) {
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  return (character[1] == '\x80' && last >= 0xAA && last <= 0xAE) ||
+         (character[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -75,7 +84,7 @@ std::string printable(std::string_view text, std::size_t limit) {
     const auto lead = static_cast<unsigned char>(text[0]);
     // C1 control characters (U+0080 to U+009F) steer terminals as the C0 ones do.
     const bool control =
-        lead < 0x20 || lead == 0x7F ||
+        lead < 0x20 || lead == 0x7F || is_bidirectional(text.substr(0, length)) ||
         (lead == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0);
     const std::size_t step = std::max<std::size_t>(length, 1);
     const bool escaped = length == 0 || control;

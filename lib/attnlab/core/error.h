@@ -29,8 +29,8 @@ class InputError : public std::runtime_error {
   std::string source_, field_, value_, rule_;
 };
 
-// `text` on one line: control characters and malformed UTF-8 as \xNN, cut at `limit` bytes with
-// an ellipsis.
+// `text` on one line: control characters (of writing direction too) and malformed UTF-8 as \xNN,
+// cut at `limit` bytes with an ellipsis.
 std::string printable(std::string_view text, std::size_t limit = 200);
 
 // The entry of `names` nearest to `name` by edit distance, or "" when none is near.

@@ -35,6 +35,7 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   note_empty_rows(attention.empty_rows, notes);
   result.attention = attention_matrices(attention, layout, dtype);
   result.output = AnyTensor(layout.restore_output(std::move(attention.output))).cast(dtype);
+  note_non_finite("output", *result.output, notes);
   const auto keep_present = [&](std::string_view name, Tensor<T>& tensor,
                                 std::optional<AnyTensor>& field) {
     if (want.has(name)) field = AnyTensor(layout.restore_present(std::move(tensor))).cast(dtype);

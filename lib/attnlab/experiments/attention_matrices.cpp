@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace attnlab {
 
 template <class T>
@@ -22,6 +25,19 @@ Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions&
   if (!scores.softcap) want.leave_out_step("capped_scores");
   if (!mask.masks()) want.leave_out_step("masked_scores");
   return want;
+}
+
+void note_non_finite(std::string_view name, const AnyTensor& tensor,
+                     std::vector<std::string>& notes) {
+  const Index count = tensor.visit([](const auto& t) {
+    const auto values = t.values();
+    return static_cast<Index>(std::count_if(values.begin(), values.end(), [](auto value) {
+      return !std::isfinite(convert_element<double>(value));
+    }));
+  });
+  if (count == 0) return;
+  notes.push_back(
+      fmt::format("{}: {} of {} values are NaN or infinite", name, count, tensor.size()));
 }
 
 void note_empty_rows(Index empty_rows, std::vector<std::string>& notes) {

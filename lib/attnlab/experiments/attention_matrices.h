@@ -42,6 +42,10 @@ AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout&
 // `want` without the steps that a calculation with these options does not take.
 Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask);
 
+// "output: 3 of 20 values are NaN or infinite", when there are any.
+void note_non_finite(std::string_view name, const AnyTensor& tensor,
+                     std::vector<std::string>& notes);
+
 // "1 row has no key: its weights and output are 0", when there are such rows.
 void note_empty_rows(Index empty_rows, std::vector<std::string>& notes);
 

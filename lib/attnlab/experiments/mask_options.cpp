@@ -55,7 +55,7 @@ void add_mask_file(Mask& mask, const MaskOptions& options, std::vector<std::stri
                      "(true may not)");
   }
   if (values.size() > 0 && only_zeros_and_ones(values)) {
-    notes.push_back(
+    notes.emplace_back(
         "mask: holds only 0 and 1 and was added to the scores; if it was meant as a boolean mask, "
         "give --mask-kind attend or ignore");
   }
@@ -84,6 +84,11 @@ void set_diagonal(Mask& mask, const MaskOptions& options, const std::vector<Inde
     throw InputError("", "offset", fmt::format("{}", *options.offset),
                      "give either an offset or an alignment");
   }
+  const bool used = options.causal || options.window_left >= 0 || options.window_right >= 0;
+  if (options.offset && !used) {
+    throw InputError("", "offset", fmt::format("{}", *options.offset),
+                     "needs causal or a window, which it is the diagonal of");
+  }
   std::vector<Index> offsets;
   std::string name;
   if (options.offset) {
@@ -100,7 +105,6 @@ void set_diagonal(Mask& mask, const MaskOptions& options, const std::vector<Inde
     offsets = {0};
     name = "top-left";
   }
-  const bool used = options.causal || options.window_left >= 0 || options.window_right >= 0;
   if (used && n != m) {
     const Index first = offsets[0];
     notes.push_back(

@@ -60,6 +60,23 @@ MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes
   return shape;
 }
 
+// What can be said before anything is read.
+void check_layer_options(const LayerOptions& options) {
+  if (options.params.empty() && !options.prefix.empty()) {
+    throw InputError("", "prefix", options.prefix, "needs params: it is of names in that file");
+  }
+  if (options.params.empty() && options.params_layout != ParamsLayout::automatic) {
+    throw InputError("", "params_layout",
+                     kChoiceNames<ParamsLayout>[static_cast<std::size_t>(options.params_layout)],
+                     "needs params: it is the layout of that file");
+  }
+  if (options.save_params.empty()) return;
+  if (!options.save_params.path.ends_with(".safetensors")) {
+    throw InputError("", "save_params", options.save_params.path, "need a .safetensors file");
+  }
+  check_writable(options.save_params.path, "save_params");
+}
+
 void require_drawing(const LayerOptions& options) {
   const auto refuse = [](std::string_view name, std::string_view value) {
     throw InputError("", name, value, "is for drawing a layer; the params file decides it");
@@ -171,6 +188,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   };
   if (want.has("concat")) result.concat = keep_rows(layer.concat);
   result.output = keep_rows(layer.output);
+  note_non_finite("output", *result.output, notes);
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
@@ -183,7 +201,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
 MultiheadResult multihead(const MultiheadOptions& options, const Request& want) {
   const Use use = use_of(options);
   const LayerOptions& layer = options.layer;
-  if (!layer.save_params.empty()) check_writable(layer.save_params.path, "save_params");
+  check_layer_options(layer);
 
   std::vector<std::string> notes;
   std::optional<LayerFile> file;

@@ -44,6 +44,33 @@ AttendResult through_attend(const WeightsOptions& options) {
   return attend(attend_options, {"weights"});
 }
 
+// Nothing that belongs to computing may be given where there is nothing to compute.
+template <class S>
+void require_defaults(const S& options, std::string_view rule) {
+  S given = options, initial;
+  const std::vector<OptionRef> refs = options_of(given), defaults = options_of(initial);
+  if (const OptionRef* option = first_changed(refs, defaults)) {
+    throw InputError("", option->name, "", rule);
+  }
+}
+
+void check_use(const WeightsOptions& options) {
+  if (!options.weights.empty()) {
+    constexpr std::string_view kRule =
+        "is for weights that are computed; these are given, as they are";
+    require_defaults(options.sizes, kRule);
+    require_defaults(options.scores, kRule);
+    require_defaults(options.mask, kRule);
+  }
+  if (options.projections && (options.head || options.average || options.top)) {
+    throw InputError("",
+                     options.head      ? "head"
+                     : options.average ? "average"
+                                       : "top",
+                     "", "is for attention weights, not for projections");
+  }
+}
+
 void require_one_source(const WeightsOptions& options) {
   const bool given = !options.weights.empty();
   const bool query_key = !options.query_key.q.empty() || !options.query_key.k.empty();
@@ -145,6 +172,7 @@ std::vector<WeightsRow> describe_rows(const AnyTensor& all, Index top) {
 
 WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
   require_one_source(options);
+  check_use(options);
   WeightsResult result;
   if (names_a_layer(options)) {
     MultiheadResult layer = through_layer(options);

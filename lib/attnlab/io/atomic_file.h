@@ -17,6 +17,8 @@ class AtomicFile {
   AtomicFile(const std::string& path, std::string_view field);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
+  AtomicFile(AtomicFile&&) = delete;
+  AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
   void write(std::string_view bytes);

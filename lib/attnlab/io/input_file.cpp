@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -58,6 +59,10 @@ InputFile::InputFile(const std::string& path, std::string_view field) {
     throw InputError("", field, path, system_reason(errno));
   }
   if (S_ISDIR(status.st_mode)) throw InputError("", field, path, system_reason(EISDIR));
+  // A terminal is typed at; other devices, such as /dev/zero, may have no end.
+  if (S_ISCHR(status.st_mode) && ::isatty(opened.number()) == 0 && path != "/dev/null") {
+    throw InputError("", field, path, "is a device: need a file or a pipe");
+  }
   // Files that the kernel makes up say that they are empty.
   if (S_ISREG(status.st_mode) && status.st_size > 0) {
     size_ = static_cast<std::uint64_t>(status.st_size);

@@ -125,9 +125,7 @@ class TensorReader {
 
 template <class T>
 Json element_json(T value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return value;
-  } else if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T>) {
     return value;
   } else {
     return number_to_json(convert_element<double>(value));

@@ -20,6 +20,7 @@ std::size_t type_place(DType dtype) {
 
 std::vector<const NamedTensor*> laid_out(const std::vector<NamedTensor>& tensors) {
   std::vector<const NamedTensor*> order;
+  order.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) order.push_back(&tensor);
   std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
     const std::size_t type_a = type_place(a->tensor.dtype());
