@@ -179,7 +179,7 @@ void Run::check_tokens() const {
     if (shape.rank() >= 1 && shape[-1] == count) return;
     if (shape.rank() >= 2 && shape[-2] == count) return;
   }
-  throw origins().error("tokens", fmt::format("{} words", count),
+  throw origins().error("tokens", fmt::format("{} word{}", count, count == 1 ? "" : "s"),
                         "need one for each row or column of what is shown");
 }
 

@@ -64,17 +64,24 @@ Json tensor_source() {
   return {{"anyOf", Json::array({path(), {{"$ref", "#/$defs/array"}}, {{"type", "null"}}})}};
 }
 
-// Numbers nested at most `depth` deep.
-Json nested_array() {
-  Json level = {{"anyOf", Json::array({{{"type", "number"}}, non_finite()})}};
-  for (int depth = 1; depth < Shape::kMaxRank; ++depth) {
+// Arrays of `element` nested at most as deep as a tensor has axes.
+Json arrays_of(const Json& element) {
+  Json level = element;
+  for (int depth = 0; depth < Shape::kMaxRank; ++depth) {
     Json array = list_of(level);
     array["minItems"] = 1;
-    level = {{"anyOf", Json::array({{{"type", "number"}}, non_finite(), array})}};
+    if (depth + 1 == Shape::kMaxRank) return array;
+    level = {{"anyOf", Json::array({element, array})}};
   }
-  Json top = list_of(level);
-  top["minItems"] = 1;
-  return {{"anyOf", Json::array({{{"type", "number"}}, top})}};
+  return level;
+}
+
+// What may stand in a tensor's place: a number, or nested arrays of numbers or of booleans.
+Json inline_tensor() {
+  const Json number = {{"anyOf", Json::array({{{"type", "number"}}, non_finite()})}};
+  return {
+      {"anyOf",
+       Json::array({{{"type", "number"}}, arrays_of(number), arrays_of({{"type", "boolean"}})})}};
 }
 
 Json named_files() {
@@ -151,7 +158,7 @@ Json schema_of(std::string_view command, const std::vector<OptionRef>& options,
                  {"type", "object"},
                  {"properties", std::move(properties)},
                  {"additionalProperties", false}};
-  if (tensors) schema["$defs"] = {{"array", nested_array()}};
+  if (tensors) schema["$defs"] = {{"array", inline_tensor()}};
   return schema;
 }
 

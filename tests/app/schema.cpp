@@ -48,6 +48,27 @@ TEST_CASE("every property has its type, range, description and default") {
                                                 {"$ref": "#/$defs/array"}, {"type": "null"}])"));
 }
 
+TEST_CASE("numbers or booleans, nested four deep, may stand in a tensor's place") {
+  EveryOption options;
+  const Json array = schema_of("fruit", options_of(options), {})["$defs"]["array"];
+  REQUIRE(array["anyOf"].size() == 3);
+  CHECK(array["anyOf"][0] == json(R"({"type": "number"})"));
+  for (const auto& [index, element] : {std::pair(1, json(R"({"anyOf": [{"type": "number"},
+                                       {"enum": ["NaN", "Infinity", "-Infinity"]}]})")),
+                                       std::pair(2, json(R"({"type": "boolean"})"))}) {
+    Json level = array["anyOf"][static_cast<std::size_t>(index)];
+    for (int depth = 0; depth < 4; ++depth) {
+      CHECK(level["type"] == "array");
+      CHECK(level["minItems"] == 1);
+      level = Json(level["items"]);
+      if (depth == 3) break;
+      CHECK(level["anyOf"][0] == element);
+      level = Json(level["anyOf"][1]);
+    }
+    CHECK(level == element);
+  }
+}
+
 TEST_CASE("show and save may choose the matrices of the command") {
   struct Result {
     std::optional<AnyTensor> output, weights;
