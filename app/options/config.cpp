@@ -27,7 +27,7 @@ std::string take_command(Json& object, const std::string& source) {
   const auto command = object.find("command");
   if (command == object.end()) return "";
   if (!command->is_string()) throw InputError(source, "command", dump(*command), "need a command");
-  const std::string name = command->get<std::string>();
+  std::string name = command->get<std::string>();
   object.erase(command);
   return name;
 }

@@ -56,7 +56,8 @@ std::string plain(const Json& value) {
 // "default 4"; nothing where there is none.
 std::string default_text(const OptionRef& option) {
   const Json value = option_to_json(option);
-  if (value.is_null() || value == false || value == "") return "";
+  const bool empty_text = value.is_string() && value.get_ref<const std::string&>().empty();
+  if (value.is_null() || value == false || empty_text) return "";
   if ((value.is_array() || value.is_object()) && value.empty()) return "";
   if (value == true) return "on unless " + option.flag() + "=false";
   return "default " + plain(value);

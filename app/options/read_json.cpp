@@ -166,7 +166,7 @@ class Reader {
   }
   // "-" is standard input or output, wherever the config stands.
   std::string path(const Json& value) const {
-    const std::string name = text(value);
+    std::string name = text(value);
     if (name.empty()) refuse(value);
     if (name == "-" || name.starts_with("-:") || place_.folder.empty()) return name;
     return (std::filesystem::path(place_.folder) / name).string();

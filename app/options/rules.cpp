@@ -37,7 +37,7 @@ bool contains(const Range<T>& range, T value) {
   return true;
 }
 
-std::string with_range(std::string noun, const OptionRange& range) {
+std::string with_range(const std::string& noun, const OptionRange& range) {
   const std::string text = range_text(range);
   return text.empty() ? noun : noun + ", " + text;
 }
