@@ -85,6 +85,7 @@ std::vector<std::string> align_decimals(const std::vector<std::string>& numbers)
 std::string text_table(const std::vector<TextColumn>& columns, int width, bool color) {
   if (columns.empty()) return "\n";
   std::vector<Block> blocks;
+  blocks.reserve(columns.size());
   for (const TextColumn& column : columns) blocks.push_back(block_of(column));
 
   std::vector<const Block*> keys;

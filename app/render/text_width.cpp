@@ -70,7 +70,7 @@ std::vector<std::string> glyphs(std::string_view text) {
 }
 
 std::string clip(std::string_view text, int width) {
-  const std::string clean = printable(text, 1000);
+  std::string clean = printable(text, 1000);
   if (display_width(clean) <= width) return clean;
   std::string out;
   int used = 1;  // the ellipsis

@@ -57,7 +57,7 @@ TEST_CASE("NaN and the infinities have marks and leave the other cells alone") {
     const Style style{.color = true, .true_color = true_color};
     const auto before = backgrounds(heat_map(clean, style));
     const auto after = backgrounds(heat_map(one_nan, style));
-    for (const std::size_t cell : {0, 2, 3, 4, 5}) CHECK(before[cell] == after[cell]);
+    for (const std::size_t cell : {0U, 2U, 3U, 4U, 5U}) CHECK(before[cell] == after[cell]);
     CHECK(before[1] != after[1]);
   }
   CHECK(test::contains(heat_map(AnyTensor(Tensor<double>({1, 1}, kNan)), {}), "no finite values"));
