@@ -49,8 +49,8 @@ float cosine_of_quarter_turns(float x) {
   return std::fma(c, z, 1.0f);
 }
 
-// sqrt(-2 ln u) for u = (bits + 1/2) / 2^32.
-float radius_of(std::uint32_t bits) {
+// ln u for u = (bits + 1/2) / 2^32.
+float log_of_uniform(std::uint32_t bits) {
   // Above 1/2 the float nearest to u forgets most of 1 - u, so that u - 1 is kept there instead.
   const auto centred = static_cast<std::int32_t>(bits);  // bits, or bits - 2^32 in the upper half
   const bool upper = centred < 0;
@@ -65,9 +65,11 @@ float radius_of(std::uint32_t bits) {
   const float t_upper = e == 0 ? offset : std::fma(2.0f, offset, 1.0f);
   const float t = upper ? t_upper : m - 1.0f;
   const float log_m = std::fma(t * t, log1p_quotient(t), t);
-  const float log_u = std::fma(static_cast<float>(e), 0x1.62e430p-1f, log_m);
-  return std::sqrt(-2.0f * log_u);
+  return std::fma(static_cast<float>(e), 0x1.62e430p-1f, log_m);
 }
+
+// sqrt(-2 ln u).
+float radius_of(std::uint32_t bits) { return std::sqrt(-2.0f * log_of_uniform(bits)); }
 
 struct Direction {
   float cosine, sine;
@@ -118,6 +120,21 @@ std::array<float, 4> normals_of(const PhiloxCounter& bits) {
   const Direction direction1 = direction_of(bits[3]);
   return {radius0 * direction0.cosine, radius0 * direction0.sine, radius1 * direction1.cosine,
           radius1 * direction1.sine};
+}
+
+float log_uniform_of(std::uint32_t bits) { return log_of_uniform(bits); }
+
+float cosine_of_turn(std::uint32_t bits) { return direction_of(bits).cosine; }
+
+Stream stream_at(Stream role, std::uint64_t point) {
+  constexpr int kRoleBits = 8;
+  constexpr std::uint64_t kPoints = std::uint64_t{1} << (32 - kRoleBits);
+  static_assert(static_cast<std::uint32_t>(Stream::sample_weight_k) < 1u << kRoleBits);
+  if (point >= kPoints) {
+    throw InputError("", "", std::to_string(point), "an experiment has at most 2^24 points");
+  }
+  return static_cast<Stream>(static_cast<std::uint32_t>(role) | static_cast<std::uint32_t>(point)
+                                                                    << kRoleBits);
 }
 
 void fill_normal(std::span<float> out, std::uint64_t seed, Stream stream, std::uint64_t trial) {

@@ -26,7 +26,22 @@ enum class Stream : std::uint32_t {
   bias_v,
   bias_o,
   dropout,
+  sample_q,  // the experiments' draws, one trial a pair or row
+  sample_k,
+  sample_v,
+  sample_grad_output,
+  sample_logits,
+  sample_x,
+  sample_y,
+  sample_weight_q,
+  sample_weight_k,
 };
+
+// The stream of one point of an experiment (a d_k, or a d_k and a number of keys): points under the
+// same seed and role are independent. The role stands in the low 8 bits of the counter's last word
+// and the point in the 24 above, so that no two can meet; point 0 is the role itself. Throws
+// InputError for a point of 2^24 or more.
+Stream stream_at(Stream role, std::uint64_t point);
 
 // The 128 bits of one block.
 PhiloxCounter random_block(std::uint64_t seed, Stream stream, std::uint64_t trial,
@@ -40,6 +55,10 @@ PhiloxCounter random_block(std::uint64_t seed, Stream stream, std::uint64_t tria
 // magnitude is sqrt(-2 ln 2^-33) = 6.7637, and every normal is within 4 units in the last place of
 // the exact transform, however small it is.
 std::array<float, 4> normals_of(const PhiloxCounter& bits);
+
+// ln u of u = (bits + 1/2) / 2^32, and cos(2 pi u): the parts of normals_of, with its guarantees.
+float log_uniform_of(std::uint32_t bits);
+float cosine_of_turn(std::uint32_t bits);
 
 // A uniform in the open interval (0, 1) of 32 bits: (bits + 1/2) / 2^32, exact in double.
 constexpr double uniform_of(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
