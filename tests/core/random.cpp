@@ -165,7 +165,7 @@ TEST_CASE("seeds, streams and trials do not share their bits") {
   std::set<PhiloxCounter> blocks;
   std::size_t count = 0;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
-    for (int stream = 1; stream <= static_cast<int>(Stream::dropout); ++stream) {
+    for (int stream = 1; stream <= static_cast<int>(Stream::sample_weight_k); ++stream) {
       for (const std::uint64_t trial :
            {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
         for (const std::uint32_t block : {0u, 1u, 2u}) {
@@ -176,6 +176,28 @@ TEST_CASE("seeds, streams and trials do not share their bits") {
     }
   }
   CHECK(blocks.size() == count);
+}
+
+TEST_CASE("no two roles and points of an experiment have the same stream") {
+  std::set<std::uint32_t> streams;
+  std::size_t count = 0;
+  for (std::uint32_t role = 0; role <= static_cast<std::uint32_t>(Stream::sample_weight_k);
+       ++role) {
+    for (const std::uint64_t point : {0u, 1u, 2u, 255u, 256u, 65535u, 65536u, 16777215u}) {
+      streams.insert(static_cast<std::uint32_t>(stream_at(static_cast<Stream>(role), point)));
+      ++count;
+    }
+  }
+  CHECK(streams.size() == count);
+  CHECK(stream_at(Stream::sample_q, 0) == Stream::sample_q);
+  CHECK_THROWS_AS(stream_at(Stream::sample_q, std::uint64_t{1} << 24), InputError);
+}
+
+TEST_CASE("the parts of the normal transform are those of the transform") {
+  for (const std::uint32_t word : {0u, 1u, 0x40000000u, 0x7fffffffu, 0xdeadbeefu, 0xffffffffu}) {
+    const float radius = std::sqrt(-2.0f * log_uniform_of(word));
+    CHECK(normals_of({word, 0x12345678, 0, 0})[0] == radius * cosine_of_turn(0x12345678));
+  }
 }
 
 // The correlation of N pairs of independent normals has standard error 1 / sqrt(N): five of them

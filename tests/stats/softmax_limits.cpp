@@ -72,9 +72,9 @@ TEST_CASE("the expansions for small v leave an error of the next order") {
 
 TEST_CASE("the share of naive softmax rows that overflow follows its table") {
   for (const auto& row : test::theory_table("naive_overflow.txt")) {
-    // The table takes the logarithm of the largest number, a little above the largest argument.
+    // The table takes the logarithm of the largest number in a few digits, close to the argument.
     const bool single = row.word(0) == "float32";
-    const double largest = single ? std::log(0x1.fffffep127) : std::log(65504.0);
+    const double largest = single ? 88.72283905 : 11.08986;
     const auto n = static_cast<std::uint64_t>(row.number(2));
     INFO(row.word(0) << ", d " << row.number(1) << ", n " << n);
     CHECK(naive_overflow_share(n, row.number(1), largest) == Approx(row.number(3)).epsilon(1e-9));
