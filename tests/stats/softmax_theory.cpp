@@ -129,7 +129,11 @@ TEST_CASE("equal logits share the weight and one key takes it all") {
   CHECK(uniform.trace == 0.875);
   CHECK(uniform.jacobian_f2 == 7.0 / 64);
   CHECK(uniform.entropy == Approx(std::log(8)).epsilon(1e-15));
+  CHECK(uniform.log_sum_exp == uniform.entropy);
   CHECK(uniform.spread == 0);
+  // Of equal weights T is the sum of (z - mean)^2 over n^2.
+  CHECK(softmax_theory(8, 1e-40).spread == Approx(1e-40 * 7 / 64).epsilon(1e-14));
+  CHECK(softmax_theory(8, 1e-20).spread == Approx(1e-20 * 7 / 64).epsilon(1e-9));
   CHECK(expected_max_p(8, 0) == 0.125);
   for (const double v : {0.0, 1.0, 1e20}) {
     const SoftmaxTheory one = softmax_theory(1, v);
@@ -157,6 +161,10 @@ TEST_CASE("no seam shows where the computation changes its form") {
   CHECK(smooth(256, 3));    // the wide normal
   CHECK(smooth(0.09, 3));   // the fine grid
   CHECK(smooth(1e12, 30));  // the frozen law
+  // 1 - sum p^3 falls like the trace there.
+  const SoftmaxTheory frozen = softmax_theory(64, 4e12);
+  CHECK(1 - frozen.sum_p3 == Approx((1 - softmax_theory(64, 1e12).sum_p3) / 2).epsilon(1e-9));
+  CHECK(1 - frozen.sum_p3 == Approx(1.5 * frozen.trace).epsilon(1e-5));
   CHECK(std::fabs(softmax_theory(64, 1.1e-30).sum_p2 * 64 - 1) < 1e-13);
 }
 

@@ -21,7 +21,7 @@ OneLogit::Values functions_at(double w) {
   const double decay = std::exp(-power);
   const double a1 = power * decay;
   OneLogit::Values f;
-  f << decay, -std::expm1(-power), a1, power * a1, power * power * a1, w * a1, w * power * a1, 0;
+  f << decay, -std::expm1(-power), a1, power * a1, power * power * a1, w * a1;
   return f;
 }
 
@@ -80,10 +80,7 @@ OneLogit::Average OneLogit::at(Index i) {
   const Index from = std::max(first_, i - normal_.reach());
   const Index to = std::min(last_, i + normal_.reach());
   Average average{};
-  if (from > to) {
-    average.mean[from > last_ ? kOneMinusPhi : kPhi] = 1;
-    return average;
-  }
+  if (from > to) return average;
   if (!shared_) fill(from, to - from + 1);
   const Eigen::Ref<const Eigen::VectorXd> weights = normal_.weights(from - i, to - from + 1);
   const auto functions = table_.middleCols(from - table_first_, to - from + 1);
@@ -91,11 +88,18 @@ OneLogit::Average OneLogit::at(Index i) {
   // Beyond the table the functions are constants; the weights are symmetric.
   average.mean[kPhi] += normal_.below(from - i);
   average.mean[kOneMinusPhi] += normal_.below(i - to);
-  average.centre1 = average.mean[kWA1] / average.mean[kA1];
-  average.centre2 = average.mean[kWA2] / average.mean[kA2];
+  // Measured from the first point, which is near however small or large s is.
+  double sum1 = 0, sum2 = 0;
   for (Index k = 0; k < weights.size(); ++k) {
-    const double distance = static_cast<double>(from + k) * h_ - average.centre2;
-    average.spread2 += weights[k] * functions(kA2, k) * (distance * distance);
+    const double distance = static_cast<double>(k) * h_;
+    sum1 += weights[k] * functions(kA1, k) * distance;
+    sum2 += weights[k] * functions(kA2, k) * distance;
+  }
+  const double centre = sum2 / average.mean[kA2];
+  average.shift = centre - sum1 / average.mean[kA1];
+  for (Index k = 0; k < weights.size(); ++k) {
+    const double distance = static_cast<double>(k) * h_ - centre;
+    average.spread += weights[k] * functions(kA2, k) * (distance * distance);
   }
   return average;
 }

@@ -55,13 +55,14 @@ class OneLogit {
   double step() const { return h_; }
 
   // Averages of these functions of w.
-  enum Row { kPhi, kOneMinusPhi, kA1, kA2, kA3, kWA1, kWA2, kUnused, kRows };
+  enum Row { kPhi, kOneMinusPhi, kA1, kA2, kA3, kWA1, kRows };
   using Values = Eigen::Matrix<double, kRows, 1>;
   struct Average {
-    Values mean;              // exp(-e^w), 1 - exp(-e^w), e^{kw} exp(-e^w), w e^{kw} exp(-e^w)
-    double centre1, centre2;  // the mean of w under A_1 and under A_2
-    double spread2;           // E e^{2w} exp(-e^w) (w - centre2)^2
+    Values mean;    // exp(-e^w), 1 - exp(-e^w), e^{kw} exp(-e^w), w e^w exp(-e^w)
+    double shift;   // the mean of w under A_2 less that under A_1
+    double spread;  // E e^{2w} exp(-e^w) (w - its mean under A_2)^2
   };
+  // All 0 where no w is in reach.
   Average at(Index i);
 
  private:

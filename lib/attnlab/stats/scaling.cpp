@@ -84,6 +84,7 @@ Scaling parse_scaling(std::string_view text) {
     return {known.kind, *parameter};
   }
   std::vector<std::string> names;
+  names.reserve(kNames.size());
   for (const Name& known : kNames) names.emplace_back(known.text);
   const std::string nearest = nearest_name(name, names);
   refuse(text, nearest.empty() ? "must be a number or the name of a scaling"

@@ -36,7 +36,7 @@ SoftmaxTheory integrate(double n, double v) {
   SoftmaxTheory sum;
   for (auto i = static_cast<Index>(highest / h); static_cast<double>(i) * h >= lowest;
        i -= stride) {
-    const auto [mean, centre1, centre2, spread2] = logit.at(i);
+    const auto [mean, shift, spread] = logit.at(i);
     const double a1 = mean[OneLogit::kA1], a2 = mean[OneLogit::kA2];
     if (a1 == 0) continue;
     const double log_phi = mean[OneLogit::kOneMinusPhi] < 0.5
@@ -52,8 +52,7 @@ SoftmaxTheory integrate(double n, double v) {
     // p_i^2 (1-p_i)^2 + sum_j p_i^2 p_j^2 = 2 sum_j p_i^2 p_j^2 + sum_{j,k} p_i^2 p_j p_k.
     sum.jacobian_f2 += (2 * phi2 * a2 * a2 + phi3 * a2 * a1 * a1) / 6;
     // (z_i - sum p z)^2 = sum_{j,k} p_j p_k (z_i - z_j)(z_i - z_k).
-    const double shift = centre2 - centre1;
-    sum.spread += (2 * phi2 * a2 * spread2 + phi3 * a1 * a1 * (spread2 + a2 * shift * shift)) / 6;
+    sum.spread += (2 * phi2 * a2 * spread + phi3 * a1 * a1 * (spread + a2 * shift * shift)) / 6;
     // -p ln p is the derivative of p^k by k at 1, up to the sign.
     sum.entropy -= n * phi1 * mean[OneLogit::kWA1];
     // phi^n is the probability that (a Gumbel variable - ln Z) is above u.
@@ -77,7 +76,6 @@ SoftmaxTheory softmax_theory(std::uint64_t n, double v) {
   const auto keys = static_cast<double>(n);
   if (n == 1 || v < 1e-30) {
     SoftmaxTheory theory = uniform_softmax(keys);
-    if (n == 1) theory.log_sum_exp = 0;
     theory.spread = v * (keys - 1) / (keys * keys);
     return theory;
   }
