@@ -16,12 +16,13 @@ constexpr double kWide = 16;
 
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 
-OneLogit::Values functions_at(double w) {
+// At w, `x` after the first point of the table.
+OneLogit::Values functions_at(double w, double x) {
   const double power = std::exp(w);
   const double decay = std::exp(-power);
-  const double a1 = power * decay;
+  const double a1 = power * decay, a2 = power * a1;
   OneLogit::Values f;
-  f << decay, -std::expm1(-power), a1, power * a1, power * power * a1, w * a1;
+  f << decay, -std::expm1(-power), a1, a2, power * a2, w * a1, x * a1, x * a2, x * x * a2, 0;
   return f;
 }
 
@@ -88,19 +89,10 @@ OneLogit::Average OneLogit::at(Index i) {
   // Beyond the table the functions are constants; the weights are symmetric.
   average.mean[kPhi] += normal_.below(from - i);
   average.mean[kOneMinusPhi] += normal_.below(i - to);
-  // Measured from the first point, which is near however small or large s is.
-  double sum1 = 0, sum2 = 0;
-  for (Index k = 0; k < weights.size(); ++k) {
-    const double distance = static_cast<double>(k) * h_;
-    sum1 += weights[k] * functions(kA1, k) * distance;
-    sum2 += weights[k] * functions(kA2, k) * distance;
-  }
-  const double centre = sum2 / average.mean[kA2];
-  average.shift = centre - sum1 / average.mean[kA1];
-  for (Index k = 0; k < weights.size(); ++k) {
-    const double distance = static_cast<double>(k) * h_ - centre;
-    average.spread += weights[k] * functions(kA2, k) * (distance * distance);
-  }
+  const double a1 = average.mean[kA1], a2 = average.mean[kA2];
+  const double centre = average.mean[kXA2] / a2;
+  average.shift = centre - average.mean[kXA1] / a1;
+  average.spread = average.mean[kXXA2] - centre * average.mean[kXA2];
   return average;
 }
 
@@ -108,7 +100,7 @@ void OneLogit::fill(Index first, Index count) {
   table_first_ = first;
   table_.resize(kRows, count);
   for (Index k = 0; k < count; ++k) {
-    table_.col(k) = functions_at(static_cast<double>(first + k) * h_);
+    table_.col(k) = functions_at(static_cast<double>(first + k) * h_, static_cast<double>(k) * h_);
   }
 }
 

@@ -54,11 +54,12 @@ class OneLogit {
 
   double step() const { return h_; }
 
-  // Averages of these functions of w.
-  enum Row { kPhi, kOneMinusPhi, kA1, kA2, kA3, kWA1, kRows };
+  // Averages of these functions of w: exp(-e^w), 1 - exp(-e^w), A_k = e^{kw} exp(-e^w), and w or x
+  // times them, x the distance from the table's first point: of the size of s where s is small.
+  enum Row { kPhi, kOneMinusPhi, kA1, kA2, kA3, kWA1, kXA1, kXA2, kXXA2, kUnused, kRows };
   using Values = Eigen::Matrix<double, kRows, 1>;
   struct Average {
-    Values mean;    // exp(-e^w), 1 - exp(-e^w), e^{kw} exp(-e^w), w e^w exp(-e^w)
+    Values mean;
     double shift;   // the mean of w under A_2 less that under A_1
     double spread;  // E e^{2w} exp(-e^w) (w - its mean under A_2)^2
   };
