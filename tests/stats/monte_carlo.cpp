@@ -76,6 +76,14 @@ TEST_CASE("a longer run goes on from the blocks of a shorter one") {
   CHECK(tree.result({}) == run_all(1000, 1));
 }
 
+TEST_CASE("trials fill blocks, the last of them in part") {
+  CHECK(block_count(0) == 0);
+  CHECK(block_count(1) == 1);
+  CHECK(block_count(kBlockTrials) == 1);
+  CHECK(block_count(kBlockTrials + 1) == 2);
+  CHECK(block_count(~std::uint64_t{0}) == ~std::uint64_t{0} / kBlockTrials + 1);
+}
+
 TEST_CASE("shards part the blocks without gap or overlap, evenly") {
   for (const std::uint64_t blocks : {0u, 1u, 10u, 64u}) {
     for (const std::uint64_t shards : {1u, 3u, 64u, 100u}) {

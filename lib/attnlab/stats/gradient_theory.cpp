@@ -13,9 +13,8 @@ void require(bool holds, const char* field, double value, const char* rule) {
   if (!holds) throw InputError("", field, std::to_string(value), rule);
 }
 
+// Keys and d_k are checked with the softmax.
 void check(const GradientLaw& law) {
-  require(law.keys >= 1, "keys", static_cast<double>(law.keys), "need at least 1");
-  require(law.d_k >= 1, "d_k", law.d_k, "need at least 1");
   require(law.d_v >= 1, "d_v", law.d_v, "need at least 1");
   require(std::isfinite(law.scale), "scale", law.scale, "must be finite");
   const auto check_sigma = [](const char* field, double sigma) {
