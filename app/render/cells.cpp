@@ -58,6 +58,7 @@ std::string json(double value) {
 std::string json(const std::string& value) { return json_string(value); }
 std::string json(const AnyTensor& value) { return json_line(value); }
 std::string json(const RowsRef& rows) {
+  if (rows.is_object) return rows.count == 0 ? "null" : json_object(rows.row(0));
   std::string text = "[";
   for (std::size_t i = 0; i < rows.count; ++i) {
     text += (i == 0 ? "" : ", ") + json_object(rows.row(i));
@@ -181,7 +182,7 @@ FlatRows flat_rows(const std::vector<ResultRef>& results, const std::vector<std:
   std::vector<ResultRef> scalars;
   for (const ResultRef& result : results) {
     const auto* found = std::get_if<RowsRef>(&result.value);
-    if (rows == nullptr) rows = found;
+    if (rows == nullptr && found != nullptr && !found->is_object) rows = found;
     if (!is_scalar(result)) continue;
     const bool hidden =
         result.is_matrix() && std::find(shown.begin(), shown.end(), result.name) == shown.end();

@@ -29,7 +29,7 @@ void append_rows(const RowsRef& rows, std::string& out) {
 void append_result(const ResultRef& result, std::string& out) {
   if (const AnyTensor* matrix = result.matrix()) {
     append_json_tensor(out, *matrix, 4);
-  } else if (const auto* rows = std::get_if<RowsRef>(&result.value)) {
+  } else if (const auto* rows = std::get_if<RowsRef>(&result.value); rows && !rows->is_object) {
     append_rows(*rows, out);
   } else {
     out += json_cell(result.value);
@@ -47,7 +47,7 @@ std::string render_json(const Report& report, const std::vector<std::string>& sh
   for (const ResultRef& result : report.results) {
     const bool hidden =
         result.is_matrix() && std::find(shown.begin(), shown.end(), result.name) == shown.end();
-    if (hidden) continue;
+    if (hidden || result.absent()) continue;
     out += separator;
     out += "\n    " + json_string(result.name) + ": ";
     append_result(result, out);

@@ -40,6 +40,10 @@ std::string render_table(const Report& report, const std::vector<std::string>& s
     const auto* rows = std::get_if<RowsRef>(&result.value);
     if (rows != nullptr && rows->count == 0) continue;
     flush_scalars();
+    if (rows != nullptr && rows->is_object) {
+      blocks.push_back(bold(result.name, style.color) + "\n" + scalar_block(rows->row(0), style));
+      continue;
+    }
     blocks.push_back(rows != nullptr ? rows_block(result, *rows, style)
                                      : matrix_block(result, *result.matrix(), style));
   }

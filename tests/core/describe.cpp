@@ -214,6 +214,40 @@ TEST_CASE("a list of rows gives its columns, and its cells row by row") {
   CHECK_FALSE(*std::get<const std::optional<double>*>(rows.row(1)[1].value));
 }
 
+struct Fit {
+  double slope = 1.5;
+  static constexpr auto fields() { return std::tuple(field("slope", &Fit::slope, "")); }
+};
+
+struct Study {
+  std::optional<Fit> fit;
+  std::optional<std::vector<Fit>> parts;
+  static constexpr auto fields() {
+    return std::tuple(field("fit", &Study::fit, ""), field("parts", &Study::parts, ""));
+  }
+};
+
+TEST_CASE("an optional object or list that is not there is absent, else it is read like rows") {
+  Study study;
+  for (const ResultRef& nothing : result_of(study)) {
+    CHECK(nothing.absent());
+    CHECK(std::get<RowsRef>(nothing.value).count == 0);
+  }
+  study.fit = Fit{};
+  study.parts = {Fit{2}, Fit{3}};
+  const auto results = result_of(study);
+  const auto& fit = std::get<RowsRef>(results[0].value);
+  CHECK_FALSE(results[0].absent());
+  CHECK(fit.is_object);
+  CHECK(*std::get<const double*>(fit.row(0)[0].value) == 1.5);
+  const auto& parts = std::get<RowsRef>(results[1].value);
+  CHECK_FALSE(parts.is_object);
+  REQUIRE(parts.count == 2);
+  CHECK(*std::get<const double*>(parts.row(1)[0].value) == 3);
+  study.parts->clear();
+  CHECK_FALSE(result_of(study)[1].absent());
+}
+
 TEST_CASE("a result's columns are known without a result") {
   const auto columns = columns_of<Outcome>();
   REQUIRE(columns.size() == 6);
