@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "attnlab/io/atomic_file.h"
+#include "interrupt.h"
+#include "row_sink.h"
 #include "terminal.h"
 
 namespace attnlab {
@@ -137,6 +141,50 @@ std::string joined(const std::vector<const Run*>& runs, const std::vector<std::s
   return joined_tables(runs, texts);
 }
 
+// One for each place where rows go as soon as they are known.
+std::map<std::string, RowSink> sinks_of(const Destinations& destinations, Origins& origins) {
+  std::map<std::string, RowSink> sinks;
+  for (const auto& [path, runs] : destinations) {
+    if (std::none_of(runs.begin(), runs.end(), [](const Run* run) { return run->streams(); })) {
+      continue;
+    }
+    origins = runs[0]->origins();
+    sinks.try_emplace(path, path.empty() ? "" : runs[0]->output().output.path);
+  }
+  return sinks;
+}
+
+// The texts of those runs that came to have one.
+void write_joined(const std::string& path, const std::vector<const Run*>& runs,
+                  std::map<const Run*, std::string>& texts) {
+  std::vector<const Run*> done;
+  std::vector<std::string> parts;
+  for (const Run* run : runs) {
+    const auto text = texts.find(run);
+    if (text == texts.end()) continue;
+    done.push_back(run);
+    parts.push_back(std::move(text->second));
+  }
+  if (done.empty()) return;
+  const std::string text = joined(done, parts);
+  if (path.empty()) {
+    write_stdout(text);
+  } else {
+    write_file_atomically(runs[0]->output().output.path, text, "output");
+  }
+}
+
+void print_notes(const Batch& batch) {
+  for (const auto& run : batch) {
+    std::fputs(run->notes_text().c_str(), stderr);
+    if (!run->interrupted()) continue;
+    std::fputs(
+        "attnlab: interrupted: the rows that were done are kept; --resume goes on from "
+        "those of --format jsonl\n",
+        stderr);
+  }
+}
+
 }  // namespace
 
 int run_batch(const Batch& batch, Origins& origins) {
@@ -148,32 +196,46 @@ int run_batch(const Batch& batch, Origins& origins) {
   for (const auto& [path, runs] : destinations) check_joinable(runs);
   check_saves(batch, destinations);
   check_stdin(batch);
+  std::map<std::string, RowSink> sinks = sinks_of(destinations, origins);
 
+  // Other commands end at once, as programs do.
+  const bool stoppable =
+      std::any_of(batch.begin(), batch.end(), [](const auto& run) { return run->is_experiment(); });
+  std::optional<InterruptGuard> interrupt;
+  if (stoppable) interrupt.emplace();
+  const std::atomic<bool> never{false};
+  const std::atomic<bool>& cancel = interrupt ? interrupt->requested() : never;
   std::map<const Run*, std::string> texts;
   int exit_code = 0;
   for (const auto& run : batch) {
     origins = run->origins();
-    run->compute();
-    texts[run.get()] = run->render();
+    const auto sink = sinks.find(destination_of(*run));
+    run->compute(cancel, [&](std::string_view line) { sink->second.write(line); });
+    if (sink == sinks.end()) {
+      texts[run.get()] = run->render();
+    } else if (!run->streams()) {
+      sink->second.write(run->render());
+    }
     exit_code = std::max(exit_code, run->exit_code());
+    if (run->interrupted()) {
+      exit_code = interrupt->exit_code();
+      break;
+    }
   }
 
   for (const auto& run : batch) {
     origins = run->origins();
-    run->write_saves();
+    if (texts.contains(run.get())) run->write_saves();
   }
   for (const auto& [path, runs] : destinations) {
-    std::vector<std::string> parts;
-    for (const Run* run : runs) parts.push_back(std::move(texts[run]));
-    const std::string text = joined(runs, parts);
     origins = runs[0]->origins();
-    if (path.empty()) {
-      write_stdout(text);
+    if (const auto sink = sinks.find(path); sink != sinks.end()) {
+      sink->second.commit();
     } else {
-      write_file_atomically(runs[0]->output().output.path, text, "output");
+      write_joined(path, runs, texts);
     }
   }
-  for (const auto& run : batch) std::fputs(run->notes_text().c_str(), stderr);
+  print_notes(batch);
   return exit_code;
 }
 

@@ -7,6 +7,7 @@
 #include "batch.h"
 #include "options/help.h"
 #include "options/read_text.h"
+#include "options/wrapped.h"
 #include "terminal.h"
 
 namespace attnlab {

@@ -7,10 +7,12 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "attnlab/core/describe.h"
 #include "attnlab/core/request.h"
+#include "attnlab/core/watch.h"
 #include "options/origins.h"
 #include "render/report.h"
 
@@ -23,8 +25,10 @@ class Job {
   virtual std::vector<OptionRef> options() = 0;
   // What results hold, before there is one.
   virtual std::vector<ResultRef> columns() const = 0;
-  // The one library call.
-  virtual void run(const Request& want) = 0;
+  // The one library call. `watch` is for commands that run long.
+  virtual void run(const Request& want, const Watch& watch) = 0;
+  // Whether the command is an experiment, whose rows are told to the watch as they come.
+  virtual bool is_experiment() const = 0;
   virtual std::vector<ResultRef> results() const = 0;
   virtual const std::vector<std::string>& notes() const = 0;
   // Matrices that the options ask for, printed beside those that always are.
@@ -34,6 +38,8 @@ class Job {
   virtual std::optional<std::string> table(const std::vector<std::string>& shown,
                                            const Style& style) const = 0;
   virtual int exit_code() const = 0;
+  // Whether the run was stopped before its last row.
+  virtual bool interrupted() const = 0;
 };
 
 struct Command;
@@ -74,14 +80,20 @@ namespace detail {
 template <class Options, class Result>
 class TypedJob final : public Job {
  public:
-  using Function = Result (*)(const Options&, const Request&);
+  // Of commands that give matrices, and of experiments.
+  using Function = std::variant<Result (*)(const Options&, const Request&),
+                                Result (*)(const Options&, const Watch&)>;
 
   TypedJob(Function function, const Hooks<Options, Result>& hooks)
       : function_(function), hooks_(hooks) {}
 
   std::vector<OptionRef> options() override { return options_of(options_); }
   std::vector<ResultRef> columns() const override { return columns_of<Result>(); }
-  void run(const Request& want) override { result_ = function_(options_, want); }
+  void run(const Request& want, const Watch& watch) override {
+    result_ = is_experiment() ? std::get<1>(function_)(options_, watch)
+                              : std::get<0>(function_)(options_, want);
+  }
+  bool is_experiment() const override { return function_.index() == 1; }
   std::vector<ResultRef> results() const override { return result_of(result_); }
   const std::vector<std::string>& notes() const override { return result_.notes; }
   std::vector<std::string> also_shown() const override {
@@ -96,6 +108,13 @@ class TypedJob final : public Job {
   int exit_code() const override {
     return hooks_.exit_code == nullptr ? 0 : hooks_.exit_code(result_);
   }
+  bool interrupted() const override {
+    if constexpr (requires { result_.status.interrupted; }) {
+      return result_.status.interrupted;
+    } else {
+      return false;
+    }
+  }
 
  private:
   Options options_;
@@ -106,10 +125,10 @@ class TypedJob final : public Job {
 
 }  // namespace detail
 
-// A command that makes one library call.
-template <class Options, class Result>
+// A command that makes one library call: of an experiment with a Watch, of others with a Request.
+template <class Options, class Result, class Outside>
 Command make_command(std::string_view name, std::string_view summary, std::string_view examples,
-                     Result (*run)(const Options&, const Request&),
+                     Result (*run)(const Options&, const Outside&),
                      std::type_identity_t<Hooks<Options, Result>> hooks = {}) {
   return {name, summary, examples, [run, hooks]() -> std::unique_ptr<Job> {
             return std::make_unique<detail::TypedJob<Options, Result>>(run, hooks);

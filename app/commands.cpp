@@ -5,7 +5,10 @@
 #include "attnlab/experiments/multihead.h"
 #include "attnlab/experiments/roles.h"
 #include "attnlab/experiments/softmax.h"
+#include "attnlab/experiments/variance.h"
 #include "attnlab/experiments/weights.h"
+#include "merge_command.h"
+#include "render/experiment_tables.h"
 #include "render/weights_map.h"
 #include "run_configs.h"
 #include "schema_command.h"
@@ -49,6 +52,11 @@ std::vector<Command> all_commands() {
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
                    "  attnlab compare first.json second.json",
                    compare, {.exit_code = exit_code_of}),
+      make_command("variance", "the variance of q.k against d_k, with and without scaling",
+                   "  attnlab variance\n"
+                   "  attnlab variance --d-k 16,64 --distribution laplace --samples 100000",
+                   variance, {.table = variance_table}),
+      merge_command(),
       schema_command(),
       run_configs_command(),
   };

@@ -7,7 +7,10 @@
 #include <sstream>
 
 #include "attnlab/io/atomic_file.h"
+#include "attnlab/io/json.h"
 #include "attnlab/io/tensor_file.h"
+#include "options/echo.h"
+#include "progress.h"
 #include "terminal.h"
 
 namespace attnlab {
@@ -62,12 +65,29 @@ int Run::stdin_readers() const {
 void Run::prepare() {
   options_.check_ranges();
   resolve_format();
+  check_shard();
   choose_matrices();
   check_targets();
 }
 
-void Run::compute() {
-  job_->run(want_);
+void Run::compute(const std::atomic<bool>& cancel,
+                  const std::function<void(std::string_view)>& write_line) {
+  ProgressLine progress(command_.name, job_->is_experiment() && !output_.quiet);
+  Watch watch;
+  watch.cancel = &cancel;
+  watch.progress = [&](double share) { progress.update(share); };
+  watch.run = run_identity();
+  if (parts_) watch.parts = &*parts_;
+  Index rows = 0;
+  if (streams()) {
+    watch.row = [&](const std::vector<ResultRef>& cells) {
+      progress.clear();
+      write_line(jsonl_line(cells, watch.run));
+      ++rows;
+    };
+  }
+  job_->run(want_, watch);
+  if (streams() && job_->interrupted()) write_line(interrupted_line(rows, watch.run));
   for (const std::string& name : output_.show) {
     if (!is_keyword(name)) require_computed(name, "show");
   }
@@ -168,6 +188,28 @@ void Run::choose_matrices() {
 void Run::check_targets() const {
   for (const NamedFile& file : output_.save) check_tensor_target(file.path, "save");
   if (!to_stdout(output_)) check_writable(output_.output.path, "output");
+}
+
+// What merge needs has a place in JSON only.
+void Run::check_shard() const {
+  for (const OptionRef& option : options_.options()) {
+    const auto* const* text = std::get_if<std::string*>(&option.value);
+    if (option.name == "shard" && text != nullptr && !(*text)->empty() && format_ != Format::json) {
+      throw origins().error("shard", **text, "needs --format json, which attnlab merge reads");
+    }
+  }
+}
+
+// Rows of two runs may follow each other when their command, version and options are the same:
+// FNV-1a of all three.
+std::string Run::run_identity() const {
+  const std::string text = std::string(command_.name) + '\n' + ATTNLAB_VERSION + '\n' +
+                           dump_json(options_to_json(job_->options()));
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
 }
 
 void Run::check_tokens() const {

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "attnlab/core/watch.h"
 #include "command.h"
 #include "options/option_set.h"
 #include "options/output_options.h"
@@ -37,8 +43,17 @@ class Run {
 
   // Throws InputError when a number is out of range, a name unknown or a file cannot be written.
   void prepare();
-  // Throws InputError, also when a matrix that was asked for does not exist in this result.
-  void compute();
+  bool is_experiment() const { return job_->is_experiment(); }
+  // Whether rows may be written before the last is known.
+  bool streams() const { return job_->is_experiment() && format_ == Format::jsonl; }
+  // Measures nothing, but joins what shards have measured.
+  void set_parts(std::vector<StatePart> parts) { parts_ = std::move(parts); }
+  // Throws InputError, also when a matrix that was asked for does not exist in this result. Where
+  // the run streams, each row's line goes to `write_line`.
+  void compute(const std::atomic<bool>& cancel,
+               const std::function<void(std::string_view)>& write_line);
+  // Stopped before its last row.
+  bool interrupted() const { return job_->interrupted(); }
   std::string render() const;
   void write_saves() const;
   // To standard error, where the format has no place for them.
@@ -50,7 +65,9 @@ class Run {
   void choose_matrices();
   void check_targets() const;
   void check_tokens() const;
+  void check_shard() const;
   void require_computed(const std::string& name, std::string_view option) const;
+  std::string run_identity() const;
   const AnyTensor* matrix(std::string_view name) const;
   Style style() const;
 
@@ -63,6 +80,7 @@ class Run {
   Format format_ = Format::table;
   std::vector<std::string> shown_;
   Request want_;
+  std::optional<std::vector<StatePart>> parts_;
 };
 
 // The options of a command's runs: its own, then those of the output.

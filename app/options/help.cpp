@@ -7,6 +7,7 @@
 #include "options/echo.h"
 #include "options/overloaded.h"
 #include "options/rules.h"
+#include "options/wrapped.h"
 
 namespace attnlab {
 namespace {
@@ -176,28 +177,6 @@ std::string help_text(std::string_view command, std::string_view summary, std::s
   text += matrices(results, width);
   if (!examples.empty()) text += fmt::format("\nExamples:\n{}\n", examples);
   return text;
-}
-
-std::string wrapped(std::string_view text, int width, int indent) {
-  const auto room = static_cast<std::size_t>(std::max(width - indent, 1));
-  std::string out;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    const std::size_t length = std::min(text.find(' '), text.size());
-    if (column > 0 && column + 1 + length > room) {
-      out += '\n';
-      out.append(static_cast<std::size_t>(indent), ' ');
-      column = 0;
-    }
-    if (column > 0) {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(0, length);
-    column += length;
-    text.remove_prefix(std::min(length + 1, text.size()));
-  }
-  return out;
 }
 
 }  // namespace attnlab

@@ -19,7 +19,4 @@ std::string help_text(std::string_view command, std::string_view summary, std::s
                       const std::vector<OptionRef>& options, const std::vector<ResultRef>& results,
                       int width);
 
-// `text` with its lines broken at spaces to fit `width` columns, all but the first indented.
-std::string wrapped(std::string_view text, int width, int indent);
-
 }  // namespace attnlab

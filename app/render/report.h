@@ -42,8 +42,11 @@ std::string render_json(const Report& report, const std::vector<std::string>& sh
 std::string render_jsonl(const Report& report, const std::vector<std::string>& shown);
 std::string render_csv(const Report& report, const std::vector<std::string>& shown);
 
-// One line of jsonl, for rows that are written as soon as they are known.
-std::string jsonl_line(const std::vector<ResultRef>& cells);
+// One line of jsonl, for rows that are written as soon as they are known. `run` identifies the run,
+// so that another may go on from its rows; empty: the row says nothing of it.
+std::string jsonl_line(const std::vector<ResultRef>& cells, std::string_view run = {});
+// The last line where a run was stopped after `rows` rows.
+std::string interrupted_line(Index rows, std::string_view run);
 
 // The calculation step by step (--trace): every matrix that was computed, in order, under its
 // title, formula and shape.

@@ -1,4 +1,5 @@
 #include "options/help.h"
+#include "options/wrapped.h"
 
 #include <sstream>
 

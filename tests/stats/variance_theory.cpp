@@ -16,7 +16,7 @@ EntryLaw named_law(const std::string& name) {
   EntryLaw law;
   for (const Distribution known : {Distribution::normal, Distribution::uniform,
                                    Distribution::rademacher, Distribution::laplace}) {
-    if (name == distribution_name(known)) {
+    if (name == kChoiceNames<Distribution>[static_cast<std::size_t>(known)]) {
       law.distribution = known;
       return law;
     }
@@ -115,7 +115,7 @@ TEST_CASE("measured scores have the moments of every kind of law at once") {
       sample.add(s);
     }
     const ScoreTheory theory = score_theory(law);
-    INFO(distribution_name(distribution));
+    INFO(kChoiceNames<Distribution>[static_cast<std::size_t>(distribution)]);
     CHECK(std::fabs(sample.mean - *theory.mean) < 5 * *sample.mean_std_error());
     const double se =
         std::sqrt(variance_of_variance(*theory.variance, *sample.excess_kurtosis(), 40000));

@@ -1,7 +1,6 @@
 #include "attnlab/stats/distributions.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -69,11 +68,6 @@ void fill_student_t(std::span<float> out, double nu, std::uint64_t seed, Stream 
 }
 
 }  // namespace
-
-const char* distribution_name(Distribution distribution) {
-  constexpr std::array kNames = {"normal", "uniform", "rademacher", "laplace", "student_t"};
-  return kNames.at(static_cast<std::size_t>(distribution));
-}
 
 void EntryLaw::check() const {
   require(sigma > 0 && std::isfinite(sigma), "sigma", sigma, "must be positive and finite");

@@ -1,16 +1,21 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
+#include "attnlab/core/field.h"
 #include "attnlab/core/random.h"
 
 namespace attnlab {
 
 enum class Distribution { normal, uniform, rademacher, laplace, student_t };
 
-const char* distribution_name(Distribution distribution);
+template <>
+inline constexpr std::array<std::string_view, 5> kChoiceNames<Distribution> = {
+    "normal", "uniform", "rademacher", "laplace", "student_t"};
 
 // How the entries of queries and keys are distributed: mean + sigma times a standard variable that
 // is symmetric about 0 and has variance 1, so that sigma is the standard deviation of an entry. For

@@ -129,10 +129,39 @@ std::optional<double> scaling_factor(const Scaling& scaling, double d, std::uint
   return std::nullopt;
 }
 
+std::optional<double> variance_divisor(const Scaling& scaling, double d, std::uint64_t n,
+                                       double sigma) {
+  const double log_n = std::log(static_cast<double>(n));
+  const double sigma4 = sigma * sigma * (sigma * sigma);
+  switch (scaling.kind) {
+    case ScalingKind::none:
+      return 1;
+    case ScalingKind::inv_sqrt_d:
+      return d;
+    case ScalingKind::inv_d:
+      return d * d;
+    case ScalingKind::inv_sqrt_d_sigma2:
+      return d * sigma4;
+    case ScalingKind::log_n_over_sqrt_d:
+      return d / (log_n * log_n);
+    case ScalingKind::critical:
+      return d / (2 * log_n);
+    case ScalingKind::scalable_softmax:
+      return d / (scaling.parameter * scaling.parameter * log_n * log_n);
+    case ScalingKind::number:
+      return 1 / (scaling.parameter * scaling.parameter);
+    case ScalingKind::qk_norm:
+    case ScalingKind::cosine:
+    case ScalingKind::softcap:
+      break;
+  }
+  return std::nullopt;
+}
+
 double logit_variance(const Scaling& scaling, double d, std::uint64_t n, double sigma) {
   const double sigma2 = sigma * sigma;
-  if (const std::optional<double> factor = scaling_factor(scaling, d, n, sigma)) {
-    return *factor * *factor * d * sigma2 * sigma2;
+  if (const std::optional<double> divisor = variance_divisor(scaling, d, n, sigma)) {
+    return d * sigma2 * sigma2 / *divisor;
   }
   if (scaling.kind == ScalingKind::softcap) return capped_variance(sigma2, scaling.parameter);
   return scaling.parameter * scaling.parameter / d;

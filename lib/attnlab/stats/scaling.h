@@ -39,6 +39,11 @@ std::string scaling_name(const Scaling& scaling);
 std::optional<double> scaling_factor(const Scaling& scaling, double d, std::uint64_t n,
                                      double sigma);
 
+// What a score's variance is divided by where the scaling is a factor, 1 / factor^2 without the
+// rounding of a root: d for inv_sqrt_d.
+std::optional<double> variance_divisor(const Scaling& scaling, double d, std::uint64_t n,
+                                       double sigma);
+
 // The variance of a logit for entries of mean 0 and standard deviation sigma, independent: factor^2
 // d sigma^4; G^2/d for qk_norm and cosine; for softcap that of C tanh(z / C), z ~ N(0, sigma^4).
 double logit_variance(const Scaling& scaling, double d, std::uint64_t n, double sigma);

@@ -1,0 +1,66 @@
+#include "render/experiment_tables.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "options/wrapped.h"
+#include "render/blocks.h"
+
+namespace attnlab {
+namespace {
+
+// Of the rows of a result the columns of these names, in this order.
+RowsRef chosen(const RowsRef& rows, const std::vector<std::string_view>& names) {
+  std::vector<std::size_t> places;
+  for (const std::string_view name : names) {
+    const auto column =
+        std::find_if(rows.columns.begin(), rows.columns.end(),
+                     [name](const ResultRef& candidate) { return candidate.name == name; });
+    places.push_back(static_cast<std::size_t>(column - rows.columns.begin()));
+  }
+  const auto pick = [places](const std::vector<ResultRef>& cells) {
+    std::vector<ResultRef> picked;
+    for (const std::size_t place : places) picked.push_back(cells.at(place));
+    return picked;
+  };
+  RowsRef result;
+  result.count = rows.count;
+  result.columns = pick(rows.columns);
+  result.row = [pick, row = rows.row](std::size_t i) { return pick(row(i)); };
+  return result;
+}
+
+std::string experiment_table(const std::vector<ResultRef>& results, const std::string& finding,
+                             const std::vector<std::string_view>& names, const Style& style) {
+  for (const ResultRef& result : results) {
+    if (result.name != "rows") continue;
+    const auto& rows = std::get<RowsRef>(result.value);
+    if (rows.count == 0) break;
+    return rows_block(result, chosen(rows, names), style) + "\n" +
+           wrapped(finding, style.width, 0) + "\n";
+  }
+  return "no rows\n";
+}
+
+}  // namespace
+
+std::optional<std::string> variance_table(const VarianceOptions& options,
+                                          const VarianceResult& result,
+                                          const std::vector<std::string>& /*shown*/,
+                                          const Style& style) {
+  std::vector<std::string_view> names = {"d_k",     "scaling",         "variance", "ci_low",
+                                         "ci_high", "theory_variance", "ratio",    "alpha"};
+  if (options.components) {
+    names.insert(names.end(),
+                 {"component_variance_sum", "covariance_term", "covariance_term_std_error",
+                  "theory_covariance_term", "components_total"});
+  }
+  const bool robust =
+      std::any_of(result.rows.begin(), result.rows.end(),
+                  [](const VarianceRow& row) { return row.interquartile_range.has_value(); });
+  if (robust) names.insert(names.end(), {"interquartile_range", "median_absolute_deviation"});
+  return experiment_table(result_of(result), result.finding, names, style);
+}
+
+}  // namespace attnlab

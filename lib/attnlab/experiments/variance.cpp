@@ -1,0 +1,176 @@
+#include "attnlab/experiments/variance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attnlab/core/dot.h"
+#include "attnlab/core/memory.h"
+#include "attnlab/experiments/scaling_list.h"
+#include "attnlab/experiments/score_sampler.h"
+#include "attnlab/experiments/sweep.h"
+#include "attnlab/experiments/variance_rows.h"
+
+namespace attnlab {
+namespace {
+
+// All pairs of `side` queries and keys make a block; there are at least kPairBlocks of them, so
+// that the t interval over blocks holds.
+constexpr Index kPairBlocks = 64;
+constexpr Index kLargestSide = 64;
+// A full covariance matrix of the components is d_k^2 numbers.
+constexpr Index kLargestCovariance = 256;
+
+class VarianceSweep {
+ public:
+  explicit VarianceSweep(const VarianceOptions& options)
+      : options_(options), scalings_(factor_or_function(options.scaling)) {
+    check_score_options(options);
+    for (std::size_t i = 0; i < options.d_k.size(); ++i) samplers_.push_back(sampler(i));
+    const bool robust = !samplers_.empty() && !samplers_[0].theory().finite_fourth_moment;
+    if (robust) {
+      kept_ = scalings_of_scores();
+      // Once in the blocks and once merged.
+      require_memory(2 * sizeof(double) * kept_ * static_cast<std::uint64_t>(options.sweep.samples),
+                     "the scores kept for robust figures");
+    }
+    if (options.sampling == Sampling::pairs) {
+      if (options.sweep.samples < kPairBlocks) {
+        throw InputError("", "samples", std::to_string(options.sweep.samples),
+                         "need at least 64, one pair a block, with sampling pairs");
+      }
+      while (side_ < kLargestSide &&
+             (side_ + 1) * (side_ + 1) * kPairBlocks <= options.sweep.samples) {
+        ++side_;
+      }
+    }
+  }
+
+  SweepTask<VarianceState, VarianceRow> task() const {
+    SweepTask<VarianceState, VarianceRow> task;
+    task.points = std::ssize(options_.d_k);
+    task.rows_a_point = std::ssize(scalings_);
+    task.trials = static_cast<std::uint64_t>(options_.sweep.samples / (side_ * side_));
+    task.cost = [this](Index p) { return static_cast<double>(d_k(p)) + 10; };
+    task.empty = [this](Index p) { return empty(p); };
+    task.work = [this](Index p, VarianceState& state, std::uint64_t first, std::uint64_t last) {
+      work(p, state, first, last);
+    };
+    task.rows = [this](Index p, const VarianceState& state) {
+      return variance_rows(options_, scalings_, samplers_[static_cast<std::size_t>(p)], state);
+    };
+    return task;
+  }
+
+  // A side of 1 is independent pairs.
+  Index side() const { return side_; }
+
+ private:
+  Index d_k(Index point) const { return options_.d_k[static_cast<std::size_t>(point)]; }
+  ScoreSampler sampler(std::size_t point) const {
+    return {options_, options_.d_k[point], static_cast<Index>(point)};
+  }
+
+  // q.k itself, then one for each scaling that is a function of it.
+  std::size_t scalings_of_scores() const {
+    return 1 +
+           static_cast<std::size_t>(std::count_if(scalings_.begin(), scalings_.end(), is_function));
+  }
+
+  VarianceState empty(Index point) const {
+    VarianceState state;
+    state.samples.resize(scalings_of_scores());
+    if (options_.components) {
+      state.components.emplace(d_k(point));
+      if (d_k(point) <= kLargestCovariance) state.covariance.emplace(d_k(point));
+    }
+    return state;
+  }
+
+  void work(Index point, VarianceState& state, std::uint64_t first, std::uint64_t last) const {
+    ScoreSampler sampler = samplers_[static_cast<std::size_t>(point)];
+    for (std::uint64_t trial = first; trial < last; ++trial) {
+      if (options_.sampling == Sampling::pairs) {
+        all_pairs(sampler, trial, state);
+      } else {
+        one_pair(sampler, trial, state);
+      }
+    }
+  }
+
+  void one_pair(ScoreSampler& sampler, std::uint64_t trial, VarianceState& state) const {
+    const auto d = static_cast<std::size_t>(sampler.d_k());
+    std::vector<float> q(d), k(d);
+    sampler.draw(trial, q, k);
+    add_score(q, k, state);
+    if (!state.components) return;
+    std::vector<double> products(d);
+    for (std::size_t i = 0; i < d; ++i) {
+      products[i] = static_cast<double>(q[i]) * static_cast<double>(k[i]);
+    }
+    state.components->add(products);
+    if (state.covariance) state.covariance->add(products);
+  }
+
+  void all_pairs(const ScoreSampler& sampler, std::uint64_t block, VarianceState& state) const {
+    const auto d = static_cast<std::size_t>(sampler.d_k());
+    const auto side = static_cast<std::size_t>(side_);
+    std::vector<float> q(side * d), k(side * d);
+    for (std::size_t i = 0; i < side; ++i) {
+      sampler.draw_query(block * side + i, std::span(q).subspan(i * d, d));
+      sampler.draw_key(block * side + i, std::span(k).subspan(i * d, d));
+    }
+    std::vector<double> squares(state.samples.size());
+    for (std::size_t i = 0; i < side; ++i) {
+      for (std::size_t j = 0; j < side; ++j) {
+        add_score(std::span(q).subspan(i * d, d), std::span(k).subspan(j * d, d), state, squares);
+      }
+    }
+    for (std::size_t s = 0; s < squares.size(); ++s) {
+      state.samples[s].block_mean_squares.push_back(squares[s] / static_cast<double>(side * side));
+    }
+  }
+
+  void add_score(std::span<const float> q, std::span<const float> k, VarianceState& state,
+                 std::span<double> squares = {}) const {
+    const double raw = dot(q, k);
+    std::size_t s = 0;
+    const auto add = [&](double score) {
+      state.samples[s].moments.add(score);
+      if (kept_ > 0) state.samples[s].scores.push_back(score);
+      if (!squares.empty()) squares[s] += score * score;
+      ++s;
+    };
+    add(raw);
+    for (const Scaling& scaling : scalings_) {
+      if (is_function(scaling)) add(scaled_score(scaling, raw, q, k));
+    }
+  }
+
+  const VarianceOptions& options_;
+  std::vector<Scaling> scalings_;
+  std::vector<ScoreSampler> samplers_;
+  Index side_ = 1;
+  std::size_t kept_ = 0;  // kinds of scores kept whole, for robust figures
+};
+
+}  // namespace
+
+VarianceResult variance(const VarianceOptions& options, const Watch& watch) {
+  require_list(options.d_k.size(), "d_k");
+  const VarianceSweep sweep(options);
+  VarianceResult result;
+  if (options.sampling == Sampling::pairs) {
+    result.notes.push_back(
+        "pairs: independent blocks of " + std::to_string(sweep.side()) +
+        " queries and as many "
+        "keys, and an interval over blocks; samples counts the pairs of whole blocks");
+  }
+  result.rows = run_sweep(sweep.task(), options.sweep, watch, result.status);
+  result.fit = variance_fit(result.rows, options);
+  result.finding = variance_finding(result.rows, result.fit);
+  add_variance_notes(options, result);
+  return result;
+}
+
+}  // namespace attnlab
