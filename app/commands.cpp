@@ -2,8 +2,10 @@
 
 #include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/compare.h"
+#include "attnlab/experiments/gradients.h"
 #include "attnlab/experiments/multihead.h"
 #include "attnlab/experiments/roles.h"
+#include "attnlab/experiments/saturation.h"
 #include "attnlab/experiments/softmax.h"
 #include "attnlab/experiments/variance.h"
 #include "attnlab/experiments/weights.h"
@@ -56,6 +58,14 @@ std::vector<Command> all_commands() {
                    "  attnlab variance\n"
                    "  attnlab variance --d-k 16,64 --distribution laplace --samples 100000",
                    variance, {.table = variance_table}),
+      make_command("saturation", "how saturated the softmax is, with and without scaling",
+                   "  attnlab saturation --d-k 16,64,256 --keys 8,64,512\n"
+                   "  attnlab saturation --logits iid --logit-variance 0.25,1,4",
+                   saturation, {.table = saturation_table}),
+      make_command("gradients", "the gradients that reach q, k and v, with and without scaling",
+                   "  attnlab gradients\n"
+                   "  attnlab gradients --d-k 64,1024 --keys 8,64 --samples 10000",
+                   gradients, {.table = gradients_table}),
       merge_command(),
       schema_command(),
       run_configs_command(),

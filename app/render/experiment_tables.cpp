@@ -63,4 +63,29 @@ std::optional<std::string> variance_table(const VarianceOptions& options,
   return experiment_table(result_of(result), result.finding, names, style);
 }
 
+std::optional<std::string> saturation_table(const SaturationOptions& options,
+                                            const SaturationResult& result,
+                                            const std::vector<std::string>& /*shown*/,
+                                            const Style& style) {
+  std::vector<std::string_view> names;
+  if (options.logits == Logits::dot) names = {"d_k", "keys", "scaling"};
+  if (options.logits == Logits::iid) names = {"keys"};
+  names.insert(names.end(),
+               {"logit_variance", "sum_p2", "sum_p2_theory", "entropy", "entropy_theory",
+                "jacobian_f2", "jacobian_f2_theory", "jacobian_f_median", "effective_keys",
+                "share_max_above_0.99", "naive_nan_share"});
+  return experiment_table(result_of(result), result.finding, names, style);
+}
+
+std::optional<std::string> gradients_table(const GradientsOptions& /*options*/,
+                                           const GradientsResult& result,
+                                           const std::vector<std::string>& /*shown*/,
+                                           const Style& style) {
+  return experiment_table(
+      result_of(result), result.finding,
+      {"d_k", "keys", "scaling", "rms_grad_q", "rms_grad_q_theory", "median_grad_q", "dead_share",
+       "rms_grad_k", "median_grad_k", "rms_grad_v", "median_grad_v"},
+      style);
+}
+
 }  // namespace attnlab

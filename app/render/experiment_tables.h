@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "attnlab/experiments/gradients.h"
+#include "attnlab/experiments/saturation.h"
 #include "attnlab/experiments/variance.h"
 #include "render/style.h"
 
@@ -15,5 +17,13 @@ std::optional<std::string> variance_table(const VarianceOptions& options,
                                           const VarianceResult& result,
                                           const std::vector<std::string>& shown,
                                           const Style& style);
+std::optional<std::string> saturation_table(const SaturationOptions& options,
+                                            const SaturationResult& result,
+                                            const std::vector<std::string>& shown,
+                                            const Style& style);
+std::optional<std::string> gradients_table(const GradientsOptions& options,
+                                           const GradientsResult& result,
+                                           const std::vector<std::string>& shown,
+                                           const Style& style);
 
 }  // namespace attnlab

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnlab/core/dot.h"
 #include "attnlab/core/error.h"
 
 namespace attnlab {
@@ -35,13 +34,15 @@ std::vector<Scaling> factor_or_function(const std::vector<std::string>& texts) {
 
 bool is_function(const Scaling& scaling) { return !has_normal_logits(scaling); }
 
-double scaled_score(const Scaling& scaling, double score, std::span<const float> q,
-                    std::span<const float> k) {
+bool is_cosine(const Scaling& scaling) {
+  return scaling.kind == ScalingKind::qk_norm || scaling.kind == ScalingKind::cosine;
+}
+
+double scaled_score(const Scaling& scaling, double score, double d, double lengths) {
   if (scaling.kind == ScalingKind::softcap) {
-    const double scaled = score / std::sqrt(static_cast<double>(q.size()));
-    return scaling.parameter * std::tanh(scaled / scaling.parameter);
+    return scaling.parameter * std::tanh(score / std::sqrt(d) / scaling.parameter);
   }
-  const double lengths = std::sqrt(dot(q, q) * dot(k, k));
+  // A vector of length 0 has no direction.
   return lengths > 0 ? scaling.parameter * (score / lengths) : 0;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,11 @@ std::vector<Scaling> factor_or_function(const std::vector<std::string>& texts);
 // Whether the scaling is no factor: qk_norm, cosine and softcap.
 bool is_function(const Scaling& scaling);
 
-// What such a scaling makes of the score q.k.
-double scaled_score(const Scaling& scaling, double score, std::span<const float> q,
-                    std::span<const float> k);
+// Whether it needs the lengths of q and k: qk_norm and cosine.
+bool is_cosine(const Scaling& scaling);
+
+// What a scaling that is no factor makes of the score q.k of d entries; `lengths` is |q| |k|.
+double scaled_score(const Scaling& scaling, double score, double d, double lengths);
 
 // Throws InputError when a list is empty.
 void require_list(std::size_t size, const char* field);

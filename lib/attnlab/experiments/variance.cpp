@@ -143,7 +143,9 @@ class VarianceSweep {
     };
     add(raw);
     for (const Scaling& scaling : scalings_) {
-      if (is_function(scaling)) add(scaled_score(scaling, raw, q, k));
+      if (!is_function(scaling)) continue;
+      const double lengths = is_cosine(scaling) ? std::sqrt(dot(q, q) * dot(k, k)) : 0;
+      add(scaled_score(scaling, raw, static_cast<double>(q.size()), lengths));
     }
   }
 

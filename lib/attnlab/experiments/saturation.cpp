@@ -1,0 +1,212 @@
+#include "attnlab/experiments/saturation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "attnlab/core/dot.h"
+#include "attnlab/core/memory.h"
+#include "attnlab/experiments/row_sampler.h"
+#include "attnlab/experiments/saturation_rows.h"
+#include "attnlab/experiments/scaling_list.h"
+#include "attnlab/experiments/sweep.h"
+
+namespace attnlab {
+namespace {
+
+class SaturationSweep {
+ public:
+  explicit SaturationSweep(const SaturationOptions& options)
+      : options_(options), law_(entry_law(options.entries)) {
+    if (options.logits == Logits::iid) {
+      variances_ = options.logit_variance;
+      if (variances_.empty()) variances_ = {0.25, 1, 4};
+    } else {
+      if (!options.logit_variance.empty()) {
+        throw InputError("", "logit_variance", std::to_string(options.logit_variance[0]),
+                         "is of --logits iid; scores of vectors have that of their d_k");
+      }
+      scalings_ = parse_scalings(options.scaling);
+    }
+    for (const Index keys : options.keys) {
+      if (options.logits == Logits::iid) {
+        points_.push_back({std::nullopt, keys});
+        continue;
+      }
+      if (options.key_draw == KeyDraw::reuse && options.sweep.samples <= Index{kBlockTrials}) {
+        throw InputError(
+            "", "samples", std::to_string(options.sweep.samples),
+            "need more than one block of 64 rows where the rows of a block share keys");
+      }
+    }
+    if (options.logits == Logits::dot) {
+      for (const Index d_k : options.d_k) {
+        for (const Index keys : options.keys) points_.push_back({d_k, keys});
+      }
+    }
+    require_room();
+  }
+
+  SweepTask<SaturationState, SaturationRow> task() const {
+    SweepTask<SaturationState, SaturationRow> task;
+    task.points = std::ssize(points_);
+    task.rows_a_point = rows_a_point();
+    task.trials = static_cast<std::uint64_t>(options_.sweep.samples);
+    task.cost = [this](Index p) {
+      // A logit costs about as much as a few entries of its key.
+      return static_cast<double>(point(p).keys) *
+             static_cast<double>(point(p).d_k.value_or(0) + 10 * rows_a_point());
+    };
+    task.empty = [this](Index) {
+      return SaturationState{std::vector<RowSample>(static_cast<std::size_t>(rows_a_point()))};
+    };
+    task.work = [this](Index p, SaturationState& state, std::uint64_t first, std::uint64_t last) {
+      work(p, state, first, last);
+    };
+    task.rows = [this](Index p, const SaturationState& state) { return rows(p, state); };
+    return task;
+  }
+
+ private:
+  struct Point {
+    std::optional<Index> d_k;
+    Index keys;
+  };
+
+  const Point& point(Index p) const { return points_[static_cast<std::size_t>(p)]; }
+  Index rows_a_point() const {
+    return options_.logits == Logits::iid ? std::ssize(variances_) : std::ssize(scalings_);
+  }
+  bool reuse() const { return options_.key_draw == KeyDraw::reuse; }
+
+  void require_room() const {
+    std::uint64_t largest = 0;
+    for (const Point& p : points_) {
+      const auto keys = static_cast<std::uint64_t>(p.keys);
+      const auto d = static_cast<std::uint64_t>(p.d_k.value_or(1));
+      // Keys that are reused stay in memory; a logit has a few numbers of its own.
+      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 64));
+    }
+    const auto threads = static_cast<std::uint64_t>(thread_count(options_.sweep.run.threads));
+    const auto kept = 1 + (options_.quantiles.empty() ? 0 : kMainMetrics);
+    require_memory(largest * threads + 2 * sizeof(double) * kept *
+                                           static_cast<std::uint64_t>(options_.sweep.samples) *
+                                           static_cast<std::uint64_t>(rows_a_point()),
+                   "the rows of a point");
+  }
+
+  // What the rows of one block are drawn and measured with.
+  struct Bench {
+    std::vector<float> q, k, z;
+    std::vector<double> scores, lengths, logits;
+  };
+
+  void work(Index p, SaturationState& state, std::uint64_t first, std::uint64_t last) const {
+    const auto n = static_cast<std::size_t>(point(p).keys);
+    const auto d = static_cast<std::size_t>(point(p).d_k.value_or(0));
+    const RowSampler sampler(law_, point(p).keys, options_.sweep.run.seed, p);
+    Bench bench;
+    bench.q.resize(d);
+    bench.k.resize(reuse() ? n * d : d);
+    bench.z.resize(point(p).d_k ? 0 : n);
+    bench.scores.resize(n);
+    bench.lengths.resize(n);
+    bench.logits.resize(n);
+    if (point(p).d_k && reuse()) {
+      for (std::size_t j = 0; j < n; ++j) {
+        sampler.key(first / kBlockTrials, static_cast<Index>(j),
+                    std::span(bench.k).subspan(j * d, d));
+      }
+    }
+    RowMeter meter(options_.near_zero);
+    const bool keep = !options_.quantiles.empty();
+    for (std::uint64_t trial = first; trial < last; ++trial) {
+      if (point(p).d_k) {
+        draw_scores(sampler, trial, bench);
+      } else {
+        sampler.logits(trial, bench.z);
+      }
+      for (std::size_t s = 0; s < state.samples.size(); ++s) {
+        if (point(p).d_k) {
+          scale(scalings_[s], point(p), bench);
+        } else {
+          const double deviation = std::sqrt(variances_[s]);
+          for (std::size_t j = 0; j < n; ++j) {
+            bench.logits[j] = deviation * static_cast<double>(bench.z[j]);
+          }
+        }
+        meter.measure(bench.logits);
+        state.samples[s].add(meter, keep);
+      }
+    }
+    for (RowSample& sample : state.samples) {
+      for (std::size_t i = 0; i < kMainMetrics; ++i) {
+        sample.block_means[i].add(sample.metrics[i].mean);
+      }
+    }
+  }
+
+  // q.k of the row's query with every key, and the product of their lengths where it is needed.
+  void draw_scores(const RowSampler& sampler, std::uint64_t trial, Bench& bench) const {
+    sampler.query(trial, bench.q);
+    const std::size_t d = bench.q.size();
+    const bool lengths = std::any_of(scalings_.begin(), scalings_.end(), is_cosine);
+    const double length_of_query = lengths ? std::sqrt(dot(bench.q, bench.q)) : 0;
+    for (std::size_t j = 0; j < bench.scores.size(); ++j) {
+      std::span<float> k = bench.k;
+      if (reuse()) {
+        k = k.subspan(j * d, d);
+      } else {
+        sampler.key(trial, static_cast<Index>(j), k);
+      }
+      bench.scores[j] = dot(bench.q, k);
+      if (lengths) bench.lengths[j] = length_of_query * std::sqrt(dot(k, k));
+    }
+  }
+
+  void scale(const Scaling& scaling, const Point& of, Bench& bench) const {
+    const auto d = static_cast<double>(*of.d_k);
+    const std::optional<double> factor =
+        scaling_factor(scaling, d, static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
+    for (std::size_t j = 0; j < bench.logits.size(); ++j) {
+      bench.logits[j] = factor ? *factor * bench.scores[j]
+                               : scaled_score(scaling, bench.scores[j], d, bench.lengths[j]);
+    }
+  }
+
+  std::vector<SaturationRow> rows(Index p, const SaturationState& state) const {
+    std::vector<SaturationRow> rows;
+    for (std::size_t s = 0; s < state.samples.size(); ++s) {
+      SaturationCase of{point(p).d_k, point(p).keys, std::nullopt, 0};
+      if (of.d_k) {
+        of.scaling = scalings_[s];
+        of.logit_variance =
+            logit_variance(scalings_[s], static_cast<double>(*of.d_k),
+                           static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
+      } else {
+        of.logit_variance = variances_[s];
+      }
+      rows.push_back(saturation_row(options_, of, state.samples[s]));
+    }
+    return rows;
+  }
+
+  const SaturationOptions& options_;
+  EntryLaw law_;
+  std::vector<Scaling> scalings_;
+  std::vector<double> variances_;
+  std::vector<Point> points_;
+};
+
+}  // namespace
+
+SaturationResult saturation(const SaturationOptions& options, const Watch& watch) {
+  require_list(options.d_k.size(), "d_k");
+  require_list(options.keys.size(), "keys");
+  const SaturationSweep sweep(options);
+  SaturationResult result;
+  result.rows = run_sweep(sweep.task(), options.sweep, watch, result.status);
+  result.finding = saturation_finding(result.rows);
+  return result;
+}
+
+}  // namespace attnlab
