@@ -72,8 +72,7 @@ std::optional<std::string> saturation_table(const SaturationOptions& options,
   if (options.logits == Logits::iid) names = {"keys"};
   names.insert(names.end(),
                {"logit_variance", "sum_p2", "sum_p2_theory", "entropy", "entropy_theory",
-                "jacobian_f2", "jacobian_f2_theory", "jacobian_f_median", "effective_keys",
-                "share_max_above_0.99", "naive_nan_share"});
+                "effective_keys", "jacobian_f2", "jacobian_f_median", "naive_nan_share"});
   return experiment_table(result_of(result), result.finding, names, style);
 }
 

@@ -177,8 +177,8 @@ std::string finding_of(const std::vector<GradientsRow>& rows) {
   for (const GradientsRow& row : rows) {
     if (row.d_k == most && row.keys == keys) {
       text += fmt::format(
-          "{}under {} the root mean square {:.3g}, the median {:.3g} and {:.0f}% dead rows",
-          separator, row.scaling, row.q.rms, row.q.median.value_or(0), 100 * row.q.dead_share);
+          "{}{} the root mean square {:.3g}, the median {:.3g} and {:.0f}% dead rows", separator,
+          scaling_phrase(row.scaling), row.q.rms, row.q.median.value_or(0), 100 * row.q.dead_share);
       separator = "; ";
     }
     if (!row.q.ci_low || !row.q.theory) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnlab/experiments/scaling_list.h"
 #include "attnlab/stats/interval.h"
 #include "attnlab/stats/quantile.h"
 #include "attnlab/stats/shared_query.h"
@@ -95,11 +96,12 @@ void set_limits(const SaturationCase& of, SaturationRow& row) {
 }
 
 std::string described(const SaturationRow& row) {
-  const std::string which = row.scaling ? fmt::format("under {}", *row.scaling)
-                                        : fmt::format("at v = {:.4g}", row.logit_variance);
-  return fmt::format("{} {:.4g} effective keys, mean ||J||_F^2 {:.3g} and median ||J||_F {:.3g}",
-                     which, row.effective_keys, row.jacobian_f2.mean,
-                     row.jacobian_f_median.value_or(0));
+  const std::string which =
+      row.scaling ? scaling_phrase(*row.scaling) : fmt::format("at v = {:.4g}", row.logit_variance);
+  return fmt::format(
+      "{:.4g} effective keys {}, with the mean of ||J||_F^2 {:.3g} and the median of ||J||_F "
+      "{:.3g}",
+      row.effective_keys, which, row.jacobian_f2.mean, row.jacobian_f_median.value_or(0));
 }
 
 }  // namespace

@@ -46,6 +46,12 @@ double scaled_score(const Scaling& scaling, double score, double d, double lengt
   return lengths > 0 ? scaling.parameter * (score / lengths) : 0;
 }
 
+std::string scaling_phrase(const std::string& name) {
+  if (name == "none") return "unscaled";
+  if (name == "inv_sqrt_d") return "divided by sqrt(d_k)";
+  return "under " + name;
+}
+
 void require_list(std::size_t size, const char* field) {
   if (size == 0) throw InputError("", field, "", "need at least one");
 }

@@ -22,6 +22,9 @@ bool is_cosine(const Scaling& scaling);
 // What a scaling that is no factor makes of the score q.k of d entries; `lengths` is |q| |k|.
 double scaled_score(const Scaling& scaling, double score, double d, double lengths);
 
+// A scaling in a sentence: "unscaled", "divided by sqrt(d_k)", "under critical".
+std::string scaling_phrase(const std::string& name);
+
 // Throws InputError when a list is empty.
 void require_list(std::size_t size, const char* field);
 

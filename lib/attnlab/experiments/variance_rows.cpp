@@ -167,8 +167,8 @@ std::string variance_finding(const std::vector<VarianceRow>& rows,
   for (const VarianceRow& row : rows) {
     if (row.d_k != most) continue;
     if (!at.empty()) at += ", ";
-    at += fmt::format("{:.4g} under {} (standard deviation {:.4g})", row.variance, row.scaling,
-                      std::sqrt(row.variance));
+    at += fmt::format("{:.4g} {} (standard deviation {:.4g})", row.variance,
+                      scaling_phrase(row.scaling), std::sqrt(row.variance));
   }
   text += text.empty() ? fmt::format("At d_k {} the variance of q.k is {}", most, at)
                        : fmt::format("; at d_k {} it is {}", most, at);
