@@ -45,6 +45,7 @@ TEST_CASE("a right gradient passes, and a wrong one is found and placed") {
   CHECK_FALSE(nan.passed);
   CHECK(nan.where == "[0, 0]");
   CHECK(std::isnan(nan.max_abs_error));
+  CHECK(check(kGradient[0] + 1, std::nan("")).where == "[0, 1]");
 }
 
 TEST_CASE("a gradient of 0 has no relative error, and passes within the resolution only") {
@@ -140,8 +141,11 @@ TEST_CASE("a gradient that differences cannot see is said") {
   CHECK_FALSE(mentions(result.notes, "v: differences cannot tell"));
 }
 
-TEST_CASE("the threads do not change a check, and the seed does") {
-  GradcheckOptions options = small();
+TEST_CASE("the threads do not change a check, and the seed draws another cotangent") {
+  GradcheckOptions options;
+  options.query_key.q = given<double>({2, 2}, {.1, -.4, .9, .3});
+  options.query_key.k = given<double>({2, 2}, {.7, .1, -.2, .5});
+  options.value.v = given<double>({2, 1}, {1, -2});
   options.run.threads = 1;
   const GradcheckResult one = gradcheck(options, {});
   options.run.threads = 3;
