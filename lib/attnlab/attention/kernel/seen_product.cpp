@@ -49,13 +49,13 @@ void add_seeing_rows(const Matrix<T>& weights, const Values<T>& values, Index va
   }
 }
 
-#define ATTNLAB_INSTANTIATE(T)                                                          \
-  template void add_seen_values(const Matrix<T>&, const Values<T>&, Index, const Mask&, \
-                                const RowBlock&, KeyRange, Eigen::Ref<Matrix<T>>);      \
-  template void add_seeing_rows(const Matrix<T>&, const Values<T>&, Index, const Mask&, \
-                                const RowBlock&, KeyRange, Eigen::Ref<Matrix<T>>);
-ATTNLAB_INSTANTIATE(float)
-ATTNLAB_INSTANTIATE(double)
-#undef ATTNLAB_INSTANTIATE
+template void add_seen_values(const Matrix<float>&, const Values<float>&, Index, const Mask&,
+                              const RowBlock&, KeyRange, Eigen::Ref<Matrix<float>>);
+template void add_seen_values(const Matrix<double>&, const Values<double>&, Index, const Mask&,
+                              const RowBlock&, KeyRange, Eigen::Ref<Matrix<double>>);
+template void add_seeing_rows(const Matrix<float>&, const Values<float>&, Index, const Mask&,
+                              const RowBlock&, KeyRange, Eigen::Ref<Matrix<float>>);
+template void add_seeing_rows(const Matrix<double>&, const Values<double>&, Index, const Mask&,
+                              const RowBlock&, KeyRange, Eigen::Ref<Matrix<double>>);
 
 }  // namespace attnlab
