@@ -2,6 +2,7 @@
 
 #include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/compare.h"
+#include "attnlab/experiments/gradcheck.h"
 #include "attnlab/experiments/gradients.h"
 #include "attnlab/experiments/multihead.h"
 #include "attnlab/experiments/roles.h"
@@ -18,13 +19,20 @@
 namespace attnlab {
 namespace {
 
+std::vector<std::string> matrices_asked_for(const AttendOptions& options) {
+  if (options.gradients.grad_output.empty()) return {};
+  if (options.value.past_k.empty()) return {"grad_q", "grad_k", "grad_v"};
+  return {"grad_q", "grad_k", "grad_v", "grad_past_k", "grad_past_v"};
+}
+
 std::vector<std::string> matrices_asked_for(const SoftmaxOptions& options) {
   if (options.jacobian) return {"jacobian"};
   return {};
 }
 
-// compare is a check: it fails when the two are apart.
+// compare and gradcheck are checks: they fail when the two sides are apart.
 int exit_code_of(const CompareResult& result) { return result.equal ? 0 : 1; }
+int exit_code_of(const GradcheckResult& result) { return result.passed ? 0 : 1; }
 
 }  // namespace
 
@@ -32,8 +40,9 @@ std::vector<Command> all_commands() {
   return {
       make_command("attend", "scaled dot-product attention on given Q, K, V",
                    "  attnlab attend --q Q.npy --k K.npy --v V.npy --causal --show output,weights\n"
-                   "  attnlab attend --n 5 --d-k 4 --trace",
-                   attend),
+                   "  attnlab attend --n 5 --d-k 4 --trace\n"
+                   "  attnlab attend --q Q.npy --k K.npy --v V.npy --grad-output G.npy",
+                   attend, {.also_shown = matrices_asked_for}),
       make_command("multihead", "multi-head attention: the layer with its projections",
                    "  attnlab multihead --x X.npy --params layer.safetensors --heads 4 --causal\n"
                    "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights",
@@ -50,6 +59,11 @@ std::vector<Command> all_commands() {
                    "  attnlab softmax 1 2 3 --jacobian\n"
                    "  attnlab softmax 100,200,300 --dtype float32 --method stable,naive",
                    softmax, {.also_shown = matrices_asked_for}),
+      make_command("gradcheck",
+                   "the backward pass against central differences; exit code 1 when they differ",
+                   "  attnlab gradcheck --n 4 --m 5 --d-k 3 --heads 2 --causal --softcap 2\n"
+                   "  attnlab gradcheck --q Q.npy --k K.npy --v V.npy --dtype float32",
+                   gradcheck, {.exit_code = exit_code_of}),
       make_command("compare", "how two tensors or results differ; exit code 1 when they do",
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
                    "  attnlab compare first.json second.json",

@@ -1,90 +1,20 @@
 // scaled_dot_product against plain loops, over awkward shapes and every combination of options.
 
-#include "attention/attention_test.h"
-#include "tests/reference.h"
+#include "attention/reference_case.h"
 
 namespace attnlab {
 namespace {
 
+using test::Case;
 using test::close;
 
-struct Case {
-  Index batch = 1, heads = 1, kv_heads = 1, n = 1, m = 1, d_k = 1, d_v = 1;
-  bool causal = false, window = false, lengths = false, boolean = false, additive = false,
-       softcap = false;
-};
-
-std::string name_of(const Case& c) {
-  std::string text = "batch, heads, kv_heads, n, m, d_k, d_v:";
-  for (const Index size : {c.batch, c.heads, c.kv_heads, c.n, c.m, c.d_k, c.d_v}) {
-    text += ' ';
-    text += std::to_string(size);
-  }
-  for (const auto& [on, name] :
-       {std::pair(c.causal, " causal"), std::pair(c.window, " window"),
-        std::pair(c.lengths, " lengths"), std::pair(c.boolean, " boolean"),
-        std::pair(c.additive, " additive"), std::pair(c.softcap, " softcap")}) {
-    if (on) text += name;
-  }
-  return text;
-}
-
-template <class T>
-std::size_t at(const Tensor<T>& t, std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
-  const auto axis = [&](int a) { return static_cast<std::size_t>(t.shape()[a]); };
-  return ((b * axis(1) + h) * axis(2) + i) * axis(3) + j;
-}
-
-// Both sides are given the mask apart: the library as its parts, the loops as one condition.
 template <class T>
 void check(const Case& c, double tolerance) {
-  INFO(name_of(c));
-  test::Numbers numbers(static_cast<std::uint64_t>(c.n * 100 + c.m));
-  const auto q = numbers.tensor<T>({c.batch, c.heads, c.n, c.d_k});
-  const auto k = numbers.tensor<T>({c.batch, c.kv_heads, c.m, c.d_k});
-  const auto v = numbers.tensor<T>({c.batch, c.kv_heads, c.m, c.d_v});
-  Tensor<bool> boolean({c.batch, c.heads, c.n, c.m});
-  for (bool& value : boolean.values()) value = numbers.next() < 0.4;
-  auto additive = numbers.tensor<T>({c.batch, c.heads, c.n, c.m}, 3);
-  for (T& value : additive.values()) {
-    if (numbers.next() < -0.6) value = -std::numeric_limits<T>::infinity();
-  }
-  std::vector<Index> offsets, lengths;
-  for (Index b = 0; b < c.batch; ++b) {
-    offsets.push_back(c.m - c.n + b - 1);
-    lengths.push_back(std::max<Index>(0, c.m - 2 * b - 1));
-  }
-
-  Mask mask(c.batch, c.heads, c.n, c.m);
-  mask.set_offsets(offsets);
-  if (c.causal) mask.set_causal();
-  if (c.window) mask.set_window(3, 1);
-  if (c.lengths) mask.set_key_lengths(lengths);
-  if (c.boolean) mask.set_boolean(boolean);
-  if (c.additive) mask.set_additive(additive);
-  AttentionSettings settings{.scale = -0.7};
-  if (c.softcap) settings.softcap = 1.5;
-  const auto result = scaled_dot_product(q, k, v, mask, settings, test::kAllMatrices);
-
-  reference::Call call;
-  const auto size = [](Index length) { return static_cast<std::size_t>(length); };
-  call.batch = size(c.batch), call.heads = size(c.heads), call.kv_heads = size(c.kv_heads);
-  call.n = size(c.n), call.m = size(c.m), call.d_k = size(c.d_k), call.d_v = size(c.d_v);
-  call.q = test::doubles(q), call.k = test::doubles(k), call.v = test::doubles(v);
-  call.scale = -0.7;
-  call.softcap = settings.softcap;
-  call.sees = [&](std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
-    const auto diagonal = static_cast<Index>(i) + offsets[b], key = static_cast<Index>(j);
-    if (c.causal && key > diagonal) return false;
-    if (c.window && (key < diagonal - 3 || key > diagonal + 1)) return false;
-    if (c.lengths && key >= lengths[b]) return false;
-    if (c.boolean && !boolean.data()[at(boolean, b, h, i, j)]) return false;
-    return !c.additive || !std::isinf(additive.data()[at(additive, b, h, i, j)]);
-  };
-  call.bias = [&](std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
-    return c.additive ? static_cast<double>(additive.data()[at(additive, b, h, i, j)]) : 0.0;
-  };
-  const reference::Result expected = reference::attend(call);
+  INFO(test::name_of(c));
+  const test::DrawnCase<T> drawn = test::draw_case<T>(c);
+  const auto result =
+      scaled_dot_product(drawn.q, drawn.k, drawn.v, drawn.mask, drawn.settings, test::kAllMatrices);
+  const reference::Result expected = reference::attend(drawn.call);
 
   const double scores = tolerance * static_cast<double>(c.d_k);
   CHECK(close(*result.raw_scores, expected.raw_scores, scores));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attention/attention_test.h"
+#include "attnlab/attention/scaled_dot_product_backward.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/safetensors.h"
@@ -138,11 +139,18 @@ void check_attention(const TorchCase& c, double tolerance) {
   const auto q = read("Q"), k = read("K"), v = read("V");
   Mask mask = test::no_mask(q, k);
   if (c.attribute<bool>("causal")) mask.set_causal();
-  const auto result =
-      scaled_dot_product(q, k, v, mask, {.scale = c.attribute<double>("scale")}, {"weights"});
-  CHECK(close(result.output, test::doubles(c.read("expected_Y").cast<double>()), tolerance));
-  CHECK(
-      close(*result.weights, test::doubles(c.read("expected_weights").cast<double>()), tolerance));
+  const AttentionSettings settings{.scale = c.attribute<double>("scale")};
+  const auto result = scaled_dot_product(q, k, v, mask, settings, {"weights"});
+  const auto check = [&](const Tensor<T>& got, const char* expected) {
+    INFO(expected);
+    CHECK(close(got, test::doubles(c.read(expected).cast<double>()), tolerance));
+  };
+  check(result.output, "expected_Y");
+  check(*result.weights, "expected_weights");
+  const auto gradients = scaled_dot_product_backward(q, k, v, read("grad_Y"), mask, settings);
+  check(*gradients.grad_q, "expected_grad_Q");
+  check(*gradients.grad_k, "expected_grad_K");
+  check(*gradients.grad_v, "expected_grad_V");
 }
 
 TEST_CASE("attention and layers agree with PyTorch") {

@@ -35,8 +35,8 @@ TEST_CASE("every config runs, and its result runs again to the same bytes") {
     const std::string result = folder.write("result.json", first.out);
     CHECK(attnlab({"run", result, "--format", "json"}).out == first.out);
   }
-  CHECK(commands ==
-        std::set<std::string>{"attend", "compare", "multihead", "roles", "softmax", "weights"});
+  CHECK(commands == std::set<std::string>{"attend", "compare", "gradcheck", "multihead", "roles",
+                                          "softmax", "weights"});
 }
 
 // A command of the README and the output under it.

@@ -180,9 +180,14 @@ void softmax_jacobian(const SoftmaxRow<T>& row, std::span<T> jacobian) {
 template <class T>
 void softmax_jacobian_product(const SoftmaxRow<T>& row, std::span<const T> v,
                               std::span<T> product) {
-  const auto weights = row.weights();
+  softmax_jacobian_product(row.weights(), static_cast<std::size_t>(row.argmax()), v, product);
+}
+
+template <class T>
+void softmax_jacobian_product(std::span<const T> weights, std::size_t argmax, std::span<const T> v,
+                              std::span<T> product) {
   if (weights.empty()) return;
-  const double v_m = v[static_cast<std::size_t>(row.argmax())];
+  const double v_m = v[argmax];
   double mean = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     mean += static_cast<double>(weights[i]) * (static_cast<double>(v[i]) - v_m);
@@ -210,14 +215,16 @@ void softmax_central_differences(const SoftmaxRow<T>& row, Index j, std::span<do
   for (std::size_t i = 0; i < x.size(); ++i) column[i] = (column[i] - below[i]) / step;
 }
 
-#define ATTNLAB_INSTANTIATE(T)                                                                 \
-  template class SoftmaxRow<T>;                                                                \
-  template SoftmaxMetrics softmax_metrics<T>(const SoftmaxRow<T>&);                            \
-  template double softmax_largest_eigenvalue<T>(const SoftmaxRow<T>&);                         \
-  template void softmax_jacobian<T>(const SoftmaxRow<T>&, std::span<T>);                       \
-  template void softmax_jacobian_product<T>(const SoftmaxRow<T>&, std::span<const T>,          \
-                                            std::span<T>);                                     \
-  template void softmax_central_differences<T>(const SoftmaxRow<T>&, Index, std::span<double>, \
+#define ATTNLAB_INSTANTIATE(T)                                                                   \
+  template class SoftmaxRow<T>;                                                                  \
+  template SoftmaxMetrics softmax_metrics<T>(const SoftmaxRow<T>&);                              \
+  template double softmax_largest_eigenvalue<T>(const SoftmaxRow<T>&);                           \
+  template void softmax_jacobian<T>(const SoftmaxRow<T>&, std::span<T>);                         \
+  template void softmax_jacobian_product<T>(const SoftmaxRow<T>&, std::span<const T>,            \
+                                            std::span<T>);                                       \
+  template void softmax_jacobian_product<T>(std::span<const T>, std::size_t, std::span<const T>, \
+                                            std::span<T>);                                       \
+  template void softmax_central_differences<T>(const SoftmaxRow<T>&, Index, std::span<double>,   \
                                                double);
 ATTNLAB_INSTANTIATE(float)
 ATTNLAB_INSTANTIATE(double)

@@ -73,6 +73,11 @@ void softmax_jacobian(const SoftmaxRow<T>& row, std::span<T> jacobian);
 // g_m = 0 leaves s_m out of the sum; the plain form s o (v - s.v) loses everything in saturation.
 template <class T>
 void softmax_jacobian_product(const SoftmaxRow<T>& row, std::span<const T> v, std::span<T> product);
+// The same of weights that stand alone, `argmax` the index of the largest. `product` may be the
+// memory of `v`.
+template <class T>
+void softmax_jacobian_product(std::span<const T> weights, std::size_t argmax, std::span<const T> v,
+                              std::span<T> product);
 
 // Column j of the Jacobian by central differences in float64: (softmax(x + h e_j) -
 // softmax(x - h e_j)) / 2h at the row's log ratios x, from which softmax gives the same row.

@@ -15,6 +15,7 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   }
   const DType dtype = raw.dtype;
   const HeadLayout layout = raw.layout;
+  const std::optional<AnyTensor> given_grad_output = read_grad_output(options.gradients, notes);
   AttendResult result;
   const auto keep = [&](std::string_view name, const AnyTensor& tensor,
                         std::optional<AnyTensor>& field) {
@@ -29,6 +30,11 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   const Mask mask =
       make_mask(options.mask, q[0], q[1], q[2], inputs.k.shape()[2], inputs.past, notes);
   const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
+  std::optional<Tensor<T>> grad_output;
+  if (given_grad_output) {
+    grad_output = layout.split_output(given_grad_output->cast<T>(),
+                                      {q[0], q[1], q[2], inputs.v.shape()[3]}, "grad_output");
+  }
   AttentionResult<T> attention =
       scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, want);
 
@@ -36,6 +42,10 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   result.attention = attention_matrices(attention, layout, dtype);
   result.output = AnyTensor(layout.restore_output(std::move(attention.output))).cast(dtype);
   note_non_finite("output", *result.output, notes);
+  if (grad_output) {
+    result.gradients =
+        input_gradients(inputs, *grad_output, mask, settings, layout, dtype, want, notes);
+  }
   const auto keep_present = [&](std::string_view name, Tensor<T>& tensor,
                                 std::optional<AnyTensor>& field) {
     if (want.has(name)) field = AnyTensor(layout.restore_present(std::move(tensor))).cast(dtype);

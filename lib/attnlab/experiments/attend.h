@@ -9,6 +9,7 @@
 #include "attnlab/core/request.h"
 #include "attnlab/experiments/attention_inputs.h"
 #include "attnlab/experiments/attention_matrices.h"
+#include "attnlab/experiments/input_gradients.h"
 #include "attnlab/experiments/mask_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
@@ -22,13 +23,15 @@ struct AttendOptions {
   SizeOptions sizes;
   ScoreOptions scores;
   MaskOptions mask;
+  GradientOptions gradients;
   RunOptions run;
 
   static constexpr auto fields() {
     using O = AttendOptions;
     return std::tuple(group("Inputs", &O::query_key), group("Inputs", &O::value),
                       group("Sizes", &O::sizes), group("Scores", &O::scores),
-                      group("Masks", &O::mask), group("Run", &O::run));
+                      group("Masks", &O::mask), group("Gradients", &O::gradients),
+                      group("Run", &O::run));
   }
 };
 
@@ -36,6 +39,7 @@ struct AttendResult {
   std::optional<AnyTensor> q, k, v;
   AttentionMatrices attention;
   std::optional<AnyTensor> output, present_k, present_v;
+  InputGradients gradients;
   Index empty_rows = 0;
   std::vector<std::string> notes;
 
@@ -54,12 +58,13 @@ struct AttendResult {
               {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
         field("present_v", &R::present_v, "past and current values",
               {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),
+        group("", &R::gradients),
         field("empty_rows", &R::empty_rows, "query rows that may attend to no key"));
   }
 };
 
 // Throws InputError. `want` names the matrices to keep; present_k and present_v exist for every
-// call, equal to K and V without a past.
+// call, equal to K and V without a past; gradients exist with a grad_output.
 AttendResult attend(const AttendOptions& options, const Request& want);
 
 }  // namespace attnlab

@@ -108,6 +108,7 @@ AttentionInputs<T> split_attention_inputs(const SizeOptions& sizes, RawAttention
         to_heads(raw.past_k->template cast<T>(), std::nullopt, "past_k", "kv_heads");
     const Tensor<T> past_v =
         to_heads(raw.past_v->template cast<T>(), std::nullopt, "past_v", "kv_heads");
+    inputs.has_past = true;
     inputs.past = past_k.shape()[2];
     inputs.k = append_keys(past_k, inputs.k, "past_k");
     inputs.v = append_keys(past_v, inputs.v, "past_v");

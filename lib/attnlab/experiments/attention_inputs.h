@@ -58,6 +58,7 @@ RawAttentionInputs read_attention_inputs(const QueryKeyOptions& query_key,
 template <class T>
 struct AttentionInputs {
   Tensor<T> q, k, v;
+  bool has_past = false;
   Index past = 0;  // keys that come from the past
 };
 

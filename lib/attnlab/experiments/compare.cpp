@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attnlab/core/error.h"
+#include "attnlab/experiments/index_text.h"
 #include "attnlab/io/result_file.h"
 #include "attnlab/io/tensor_file.h"
 
@@ -26,16 +27,6 @@ double default_tolerance(DType dtype) {
     default:
       return 0;
   }
-}
-
-// "[0, 2, 1]" of the i-th element in row-major order.
-std::string index_text(const Shape& shape, Index i) {
-  std::vector<Index> index(static_cast<std::size_t>(shape.rank()));
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    index[static_cast<std::size_t>(axis)] = i % shape[axis];
-    i /= shape[axis];
-  }
-  return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }

@@ -9,9 +9,13 @@ namespace attnlab {
 namespace {
 
 // The last `rank` axes; those before them are 1.
+Shape last_axes(const Shape& shape, int rank) {
+  return Shape(shape.axes().last(static_cast<std::size_t>(rank)));
+}
+
 template <class T>
 Tensor<T> last_axes(Tensor<T> tensor, int rank) {
-  const Shape shape(tensor.shape().axes().last(static_cast<std::size_t>(rank)));
+  const Shape shape = last_axes(tensor.shape(), rank);
   return std::move(tensor).reshaped(shape);
 }
 
@@ -20,6 +24,18 @@ Tensor<T> last_axes(Tensor<T> tensor, int rank) {
 template <class T>
 Tensor<T> HeadLayout::restore_output(Tensor<T> output) const {
   return packed ? restore_rows(merge_heads(output)) : last_axes(std::move(output), rank);
+}
+
+template <class T>
+Tensor<T> HeadLayout::split_output(Tensor<T> tensor, const Shape& output,
+                                   std::string_view name) const {
+  const Shape merged{output[0], output[2], output[1] * output[3]};
+  const Shape form = packed ? last_axes(merged, rank) : last_axes(output, rank);
+  if (tensor.shape() != form) {
+    throw InputError("", name, tensor.shape().str(), "need the shape of the output, " + form.str());
+  }
+  if (!packed) return std::move(tensor).reshaped(output);
+  return split_heads(std::move(tensor).reshaped(merged), output[1]);
 }
 
 template <class T>
@@ -66,6 +82,10 @@ Tensor<T> to_heads(Tensor<T> tensor, std::optional<Index> heads, std::string_vie
 
 template Tensor<float> HeadLayout::restore_output(Tensor<float>) const;
 template Tensor<double> HeadLayout::restore_output(Tensor<double>) const;
+template Tensor<double> HeadLayout::split_output(Tensor<double>, const Shape&,
+                                                 std::string_view) const;
+template Tensor<float> HeadLayout::split_output(Tensor<float>, const Shape&,
+                                                std::string_view) const;
 template Tensor<float> HeadLayout::restore_rows(Tensor<float>) const;
 template Tensor<double> HeadLayout::restore_rows(Tensor<double>) const;
 template Tensor<float> HeadLayout::restore_scores(Tensor<float>) const;

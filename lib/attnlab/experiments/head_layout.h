@@ -17,6 +17,10 @@ struct HeadLayout {
   // or merged when packed.
   template <class T>
   Tensor<T> restore_output(Tensor<T> output) const;
+  // The way back: an output in the input's form as `output` [batch, heads, n, d_v]. Throws
+  // InputError naming `name` when it has another form.
+  template <class T>
+  Tensor<T> split_output(Tensor<T> tensor, const Shape& output, std::string_view name) const;
   // [batch, n, d], the heads merged already, as [n, d] for rank 2.
   template <class T>
   Tensor<T> restore_rows(Tensor<T> rows) const;

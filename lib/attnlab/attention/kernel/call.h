@@ -1,5 +1,6 @@
 #pragma once
 
+#include "attnlab/attention/kernel/row_block.h"
 #include "attnlab/attention/kernel/values.h"
 #include "attnlab/attention/scaled_dot_product.h"
 
@@ -20,14 +21,6 @@ struct KernelCall {
     const Index kv_heads = k.shape()[1];
     return b * kv_heads + h / (mask.heads() / kv_heads);
   }
-};
-
-// Queries [first, first + rows) of one head: what a kernel computes at once.
-struct RowBlock {
-  Index b = 0;
-  Index h = 0;
-  Index first = 0;
-  Index rows = 0;
 };
 
 }  // namespace attnlab

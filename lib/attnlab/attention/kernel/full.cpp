@@ -1,11 +1,11 @@
 #include "attnlab/attention/kernel/full.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "attnlab/attention/kernel/dropout.h"
-#include "attnlab/attention/kernel/masked_softmax.h"
+#include "attnlab/attention/kernel/masked_rows.h"
+#include "attnlab/attention/kernel/seen_product.h"
+#include "attnlab/attention/kernel/softcap.h"
 
 namespace attnlab {
 namespace {
@@ -20,9 +20,8 @@ class FullBlock {
         result_(result),
         query_matrix_(call.query_matrix(block.b, block.h)),
         key_matrix_(call.key_matrix(block.b, block.h)),
-        keys_(keys_of_block()),
-        seen_(static_cast<std::size_t>(keys_.last - keys_.first)),
-        bias_(call.mask.has_additive() ? seen_.size() : 0) {}
+        rows_(call.mask, block),
+        keys_(rows_.keys()) {}
 
   Index attend() {
     keep_scores_outside();
@@ -34,17 +33,6 @@ class FullBlock {
   }
 
  private:
-  // The keys that some row of the block may see; no product is needed beside them.
-  KeyRange keys_of_block() const {
-    KeyRange all{call_.mask.keys(), 0};
-    for (Index r = 0; r < block_.rows; ++r) {
-      const KeyRange row = call_.mask.key_range(block_.b, block_.first + r);
-      if (row.empty()) continue;
-      all = {std::min(all.first, row.first), std::max(all.last, row.last)};
-    }
-    return all.empty() ? KeyRange{} : all;
-  }
-
   // raw_scores = Q K^T, scores = scale raw_scores, capped_scores = C tanh(scores / C).
   Matrix<T> score(KeyRange keys) {
     const auto q = call_.q.matrix(query_matrix_).middleRows(block_.first, block_.rows);
@@ -56,7 +44,7 @@ class FullBlock {
     keep(result_.scores, keys, scores);
     if (call_.settings.softcap) {
       const T cap = static_cast<T>(*call_.settings.softcap);
-      scores = scores.unaryExpr([cap](T s) { return cap * std::tanh(s / cap); });
+      scores = scores.unaryExpr([cap](T s) { return softcap(s, cap); });
     }
     keep(result_.capped_scores, keys, scores);
     return scores;
@@ -72,71 +60,22 @@ class FullBlock {
   // Turns scores into weights: masked_scores = capped_scores + bias, -infinity where masked,
   // weights = softmax(masked_scores), then dropout. False when the row sees no key.
   bool weigh_row(Index r, Matrix<T>& scores) {
-    const Index i = block_.first + r;
-    const std::span<T> all(scores.data() + r * scores.cols(), seen_.size());
-    const KeyRange range = call_.mask.key_range(block_.b, i);
-    // Of a row without keys, the range may lie anywhere.
-    const KeyRange keys = range.empty() ? KeyRange{keys_.first, keys_.first} : range;
-    const auto begin = static_cast<std::size_t>(keys.first - keys_.first);
-    const auto count = static_cast<std::size_t>(keys.last - keys.first);
-    const std::span<T> row = all.subspan(begin, count);
-
-    const std::span<const std::uint8_t> seen = mask_row(i, keys, row);
-    fill_around(all, begin, count, -std::numeric_limits<T>::infinity());
-    keep_row(result_.masked_scores, i, -std::numeric_limits<T>::infinity(), all);
-
-    masked_softmax(row, seen);
-    fill_around(all, begin, count, T(0));
-    keep_row(result_.weights, i, T(0), all);
-
-    if (call_.settings.dropout > 0) {
-      drop_weights(row, keys.first, query_matrix_ * call_.mask.queries() + i,
-                   call_.settings.dropout, call_.settings.seed);
-    }
-    return seen.empty() ? count > 0 : std::find(seen.begin(), seen.end(), 1) != seen.end();
-  }
-
-  // Adds the bias to the scores of `keys` and selects -infinity where the boolean or additive mask
-  // hides one. Which keys remain; empty when no such mask was given.
-  std::span<const std::uint8_t> mask_row(Index i, KeyRange keys, std::span<T> row) {
-    if (!call_.mask.has_elementwise()) return {};
-    const std::span<std::uint8_t> seen = std::span(seen_).first(row.size());
-    const std::span<T> bias = std::span(bias_).first(std::min(bias_.size(), row.size()));
-    call_.mask.read_row(block_.b, block_.h, i, keys, seen, bias);
-    for (std::size_t x = 0; x < bias.size(); ++x) row[x] += bias[x];
-    for (std::size_t x = 0; x < row.size(); ++x) {
-      row[x] = seen[x] != 0 ? row[x] : -std::numeric_limits<T>::infinity();
-    }
-    return seen;
+    const std::span<T> row(scores.data() + r * scores.cols(),
+                           static_cast<std::size_t>(scores.cols()));
+    const SeenKeys seen = rows_.mask(r, row);
+    keep_row(result_.masked_scores, seen.query, -std::numeric_limits<T>::infinity(), row);
+    rows_.weigh(seen, row);
+    keep_row(result_.weights, seen.query, T(0), row);
+    rows_.drop(seen, row, call_.settings);
+    return seen.any();
   }
 
   // output = weights V
   void mix_values(const Matrix<T>& weights) {
-    const auto v = call_.v.finite().matrix(key_matrix_);
     // Added to 0, which makes +0 of -0: the sign of a masked value must not show either.
-    Matrix<T> output = Matrix<T>::Zero(block_.rows, v.cols());
-    output.noalias() += weights * v.middleRows(keys_.first, keys_.last - keys_.first);
-    add_non_finite_values(weights, output);
+    Matrix<T> output = Matrix<T>::Zero(block_.rows, call_.v.shape()[3]);
+    add_seen_values<T>(weights, call_.v, key_matrix_, call_.mask, block_, keys_, output);
     result_.output.matrix(query_matrix_).middleRows(block_.first, block_.rows) = output;
-  }
-
-  // What the product left out: NaN and infinities, for the rows that see them.
-  void add_non_finite_values(const Matrix<T>& weights, Matrix<T>& output) {
-    const auto v = call_.v.given().matrix(key_matrix_);
-    for (const Index j : call_.v.non_finite_rows(key_matrix_)) {
-      if (j < keys_.first || j >= keys_.last) continue;
-      for (Index r = 0; r < block_.rows; ++r) {
-        if (!call_.mask.may_attend(block_.b, block_.h, block_.first + r, j)) continue;
-        for (Index c = 0; c < v.cols(); ++c) {
-          if (!std::isfinite(v(j, c))) output(r, c) += weights(r, j - keys_.first) * v(j, c);
-        }
-      }
-    }
-  }
-
-  static void fill_around(std::span<T> all, std::size_t begin, std::size_t count, T value) {
-    std::fill_n(all.begin(), begin, value);
-    std::fill(all.begin() + static_cast<std::ptrdiff_t>(begin + count), all.end(), value);
   }
 
   // Copies columns `keys` of the block into a matrix that was asked for.
@@ -151,8 +90,9 @@ class FullBlock {
     const auto keys = static_cast<std::size_t>(call_.mask.keys());
     T* whole = into->data() + (query_matrix_ * call_.mask.queries() + i) * call_.mask.keys();
     const auto first = static_cast<std::size_t>(keys_.first);
+    std::fill_n(whole, first, outside);
     std::copy(row.begin(), row.end(), whole + first);
-    fill_around({whole, keys}, first, row.size(), outside);
+    std::fill(whole + first + row.size(), whole + keys, outside);
   }
 
   const KernelCall<T>& call_;
@@ -160,9 +100,8 @@ class FullBlock {
   AttentionResult<T>& result_;
   Index query_matrix_;
   Index key_matrix_;
+  MaskedRows<T> rows_;
   KeyRange keys_;
-  std::vector<std::uint8_t> seen_;  // of the row at hand
-  std::vector<T> bias_;
 };
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 namespace attnlab {
 
-// V, so that a matrix product with weights of 0 forgets a masked value whatever it is: 0 * NaN is
-// NaN, so NaN and infinities are set to 0 for the product and handed out apart, to be added to the
-// rows that do see them. A V without any is used as it is.
+// V, or another tensor [.., rows, d], so that a matrix product with weights of 0 forgets a masked
+// value whatever it is: 0 * NaN is NaN, so NaN and infinities are set to 0 for the product and
+// handed out apart, to be added to the rows that do see them. A V without any is used as it is.
 template <class T>
 class Values {
  public:

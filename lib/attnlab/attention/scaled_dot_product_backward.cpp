@@ -1,0 +1,71 @@
+#include "attnlab/attention/scaled_dot_product_backward.h"
+
+#include "attnlab/attention/kernel/backward_full.h"
+#include "attnlab/attention/requirements.h"
+#include "attnlab/core/error.h"
+#include "attnlab/core/memory.h"
+#include "attnlab/core/threads.h"
+
+namespace attnlab {
+namespace {
+
+// Room for the gradients asked for, all 0.
+template <class T>
+AttentionGradients<T> allocate_gradients(const Shape& q, const Shape& k, const Shape& v,
+                                         const Request& want) {
+  AttentionGradients<T> gradients;
+  const auto allocate = [&](std::string_view name, const Shape& shape,
+                            std::optional<Tensor<T>>& gradient) {
+    if (!want.has(name)) return;
+    require_memory(static_cast<std::uint64_t>(shape.size()) * sizeof(T), name);
+    gradient = Tensor<T>(shape);
+  };
+  allocate("grad_q", q, gradients.grad_q);
+  allocate("grad_k", k, gradients.grad_k);
+  allocate("grad_v", v, gradients.grad_v);
+  return gradients;
+}
+
+}  // namespace
+
+template <class T>
+AttentionGradients<T> scaled_dot_product_backward(const Tensor<T>& q, const Tensor<T>& k,
+                                                  const Tensor<T>& v, const Tensor<T>& grad_output,
+                                                  const Mask& mask,
+                                                  const AttentionSettings& settings,
+                                                  const Request& want) {
+  require_attention<T>(q.shape(), k.shape(), v.shape(), mask, settings, {});
+  const Shape output{q.shape()[0], q.shape()[1], q.shape()[2], v.shape()[3]};
+  if (grad_output.shape() != output) {
+    throw InputError("", "grad_output", grad_output.shape().str(),
+                     "need that of the output, [batch, heads, n, d_v] = " + output.str());
+  }
+  AttentionGradients<T> gradients = allocate_gradients<T>(q.shape(), k.shape(), v.shape(), want);
+  if (!gradients.grad_q && !gradients.grad_k && !gradients.grad_v) return gradients;
+  const Values<T> queries(q), keys(k), cotangent(grad_output);
+  const BackwardCall<T> call{queries, keys, v, cotangent, mask, settings};
+  const Index kv_heads = k.shape()[1];
+  // Keys collect from every query of their group: a task is a key/value head, whose sums are in the
+  // order of the queries whatever the threads. Starting one costs as much as a million
+  // multiplications.
+  const double work = static_cast<double>(q.size()) * static_cast<double>(mask.keys());
+  const Index threads = work < 1e6 ? 1 : settings.threads;
+  parallel_for(threads, mask.batch() * kv_heads, [&](Index task) {
+    switch (settings.kernel) {
+      case Kernel::automatic:
+      case Kernel::full:
+        backward_full(call, task / kv_heads, task % kv_heads, gradients);
+        break;
+    }
+  });
+  return gradients;
+}
+
+template AttentionGradients<float> scaled_dot_product_backward(
+    const Tensor<float>&, const Tensor<float>&, const Tensor<float>&, const Tensor<float>&,
+    const Mask&, const AttentionSettings&, const Request&);
+template AttentionGradients<double> scaled_dot_product_backward(
+    const Tensor<double>&, const Tensor<double>&, const Tensor<double>&, const Tensor<double>&,
+    const Mask&, const AttentionSettings&, const Request&);
+
+}  // namespace attnlab

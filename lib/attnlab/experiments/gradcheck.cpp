@@ -1,0 +1,90 @@
+#include "attnlab/experiments/gradcheck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attnlab/attention/scaled_dot_product_backward.h"
+
+namespace attnlab {
+namespace {
+
+// What rounding alone may cost in a backward pass of a dtype.
+double default_tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 1e-3;
+    case DType::bfloat16:
+      return 1e-2;
+    case DType::float32:
+      return 1e-5;
+    default:
+      return 1e-8;
+  }
+}
+
+template <class T>
+void check_gradients(const GradcheckOptions& options, RawAttentionInputs raw,
+                     GradcheckResult& result) {
+  const DType dtype = raw.dtype;
+  const HeadLayout layout = raw.layout;
+  const AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
+  const Shape &shape = inputs.q.shape(), &values = inputs.v.shape();
+  const Mask mask =
+      make_mask(options.mask, shape[0], shape[1], shape[2], values[2], inputs.past, result.notes);
+  AttentionSettings settings = attention_settings(options.scores, options.run, shape[3]);
+  const AnyTensor grad_output = draw_normal({shape[0], shape[1], shape[2], values[3]},
+                                            options.run.seed, Stream::sample_grad_output);
+  AttentionGradients<T> gradients = scaled_dot_product_backward(
+      inputs.q, inputs.k, inputs.v, grad_output.cast<T>(), mask, settings);
+
+  // The differences take the threads; every forward pass in them has one.
+  settings.threads = 1;
+  const Tensor<double> cotangent = grad_output.cast<double>();
+  const Tensor<double> q = AnyTensor(inputs.q).cast<double>();
+  const Tensor<double> k = AnyTensor(inputs.k).cast<double>();
+  const Tensor<double> v = AnyTensor(inputs.v).cast<double>();
+  const auto check = [&](std::string_view name, std::optional<Tensor<T>>& gradient,
+                         const Tensor<double>& at, const auto& output) {
+    Differences differences = central_differences(output, at, cotangent, options.run.threads);
+    // In the user's form, for the index of the largest error.
+    differences.gradient = layout.restore_output(std::move(differences.gradient));
+    const AnyTensor rounded = AnyTensor(layout.restore_output(std::move(*gradient))).cast(dtype);
+    result.rows.push_back(
+        check_gradient(name, rounded.cast<double>(), differences, result.tolerance));
+  };
+  check("q", gradients.grad_q, q, [&](const Tensor<double>& moved) {
+    return scaled_dot_product(moved, k, v, mask, settings).output;
+  });
+  check("k", gradients.grad_k, k, [&](const Tensor<double>& moved) {
+    return scaled_dot_product(q, moved, v, mask, settings).output;
+  });
+  check("v", gradients.grad_v, v, [&](const Tensor<double>& moved) {
+    return scaled_dot_product(q, k, moved, mask, settings).output;
+  });
+}
+
+}  // namespace
+
+GradcheckResult gradcheck(const GradcheckOptions& options, const Request& /*want*/) {
+  GradcheckResult result;
+  RawAttentionInputs raw = read_attention_inputs(options.query_key, options.value, options.sizes,
+                                                 options.run.seed, result.notes);
+  result.tolerance = options.tolerance.value_or(default_tolerance(raw.dtype));
+  visit_compute_type(raw.dtype, [&](auto tag) {
+    check_gradients<typename decltype(tag)::type>(options, std::move(raw), result);
+  });
+  for (const GradientCheck& row : result.rows) {
+    if (!(row.resolution > result.tolerance * row.norm)) continue;
+    result.notes.push_back(
+        fmt::format("{}: differences cannot tell errors below {:.2g}, more than the tolerance of "
+                    "a gradient of norm {:.2g}",
+                    row.tensor, row.resolution, row.norm));
+  }
+  result.passed = std::all_of(result.rows.begin(), result.rows.end(),
+                              [](const GradientCheck& row) { return row.passed; });
+  return result;
+}
+
+}  // namespace attnlab

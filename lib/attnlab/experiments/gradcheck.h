@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attnlab/core/describe.h"
+#include "attnlab/core/request.h"
+#include "attnlab/experiments/attention_inputs.h"
+#include "attnlab/experiments/gradient_check.h"
+#include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/run_options.h"
+#include "attnlab/experiments/score_options.h"
+
+namespace attnlab {
+
+// The backward pass of attention against central differences of the forward pass, on given (or
+// drawn) Q, K, V.
+struct GradcheckOptions {
+  QueryKeyOptions query_key;
+  ValueOptions value;
+  SizeOptions sizes;
+  ScoreOptions scores;
+  MaskOptions mask;
+  std::optional<double> tolerance;
+  RunOptions run;
+
+  GradcheckOptions() { sizes.dtype = Precision::float64; }
+
+  static constexpr auto fields() {
+    using O = GradcheckOptions;
+    return std::tuple(
+        group("Inputs", &O::query_key), group("Inputs", &O::value), group("Sizes", &O::sizes),
+        group("Scores", &O::scores), group("Masks", &O::mask),
+        field("tolerance", &O::tolerance,
+              "relative error allowed; by the dtype of the backward pass unless given: float64 "
+              "1e-8, float32 1e-5, float16 1e-3, bfloat16 1e-2",
+              {.range = at_least(0.0)}),
+        group("Run", &O::run));
+  }
+};
+
+struct GradcheckResult {
+  std::vector<GradientCheck> rows;
+  double tolerance = 0;
+  bool passed = true;
+  std::vector<std::string> notes;
+
+  static constexpr auto fields() {
+    using R = GradcheckResult;
+    return std::tuple(field("rows", &R::rows, "one row a tensor"),
+                      field("tolerance", &R::tolerance, "relative error allowed"),
+                      field("passed", &R::passed, "every gradient agrees"));
+  }
+};
+
+// The loss is the output weighted with standard normals drawn from the seed, never its plain sum:
+// the weights of a row sum to 1, so that the sum does not change with the scores and would hide a
+// wrong Jacobian. The backward pass runs in the dtype, the differences always in float64, at the
+// same inputs. With a past, rows k and v are about past and current keys together. Throws
+// InputError.
+GradcheckResult gradcheck(const GradcheckOptions& options, const Request& want);
+
+}  // namespace attnlab

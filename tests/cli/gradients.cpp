@@ -1,0 +1,75 @@
+// Gradients as a user asks for them, and the check of them.
+
+#include "cli/folder.h"
+#include "cli/json_result.h"
+
+namespace attnlab {
+namespace {
+
+const std::string kInputs = R"("q": [[2]], "k": [[1], [1]], "v": [[3], [7]], "scale": 0.5)";
+
+TEST_CASE("attend shows gradients beside the output once it is given that of the output") {
+  const auto with = [](const std::string& more) {
+    return result_of_run({"attend", "--config", "-"}, {.stdin_text = "{" + kInputs + more + "}"});
+  };
+  const auto json = with(R"(, "grad_output": [[10]])");
+  CHECK(json["result"].dump() ==
+        R"({"output":[[5]],"grad_q":[[0]],"grad_k":[[-10],[10]],"grad_v":[[5],[5]],)"
+        R"("empty_rows":0})");
+  CHECK(json["options"]["grad_output"].dump() == "[[10]]");
+  CHECK(with("")["result"].dump() == R"({"output":[[5]],"empty_rows":0})");
+  CHECK(with(R"(, "grad_output": [[10]], "show": ["grad_v"])")["result"].dump() ==
+        R"({"grad_v":[[5],[5]],"empty_rows":0})");
+  const auto past = with(R"(, "grad_output": [[10]], "past_k": [[1]], "past_v": [[5]])");
+  CHECK(past["result"]["grad_past_v"][0][0] == Approx(10.0 / 3));
+  CHECK(past["result"]["grad_v"].size() == 2);
+}
+
+TEST_CASE("gradients are saved, and walked through after the output") {
+  const Folder folder;
+  const std::string grad_output = folder.write("g.csv", "1,2\n3,4\n");
+  std::vector<std::string> run = {"attend", "--n",           "2",         "--d-k",
+                                  "2",      "--grad-output", grad_output, "--quiet"};
+  std::vector<std::string> traced = run;
+  run.insert(run.end(), {"--save", "grad_k=" + (folder / "k.csv")});
+  CHECK(attnlab(run).exit_code == 0);
+  CHECK_FALSE(folder.read("k.csv").empty());
+  traced.emplace_back("--trace");
+  const std::string text = attnlab(traced).out;
+  CHECK(text.find("grad_q = scale J(weights)(grad_output v^T) k") != std::string::npos);
+  CHECK(text.find("output - ") < text.find("grad_q - "));
+}
+
+TEST_CASE("gradients without that of the output, or with a wrong one, are refused") {
+  const Folder folder;
+  const std::string never = folder / "never.npy";
+  check_refused({"attend", "--n", "3", "--show", "grad_q"}, {"show", "grad_q", "--grad-output"});
+  check_refused({"attend", "--n", "3", "--save", "grad_v=" + never},
+                {"save", "grad_v", "--grad-output"});
+  const std::string grad_output = folder.write("g.csv", "1,2\n3,4\n");
+  check_refused({"attend", "--n", "3", "--d-k", "2", "--grad-output", grad_output, "--save",
+                 "output=" + never},
+                {"grad-output", "[2, 2]", "[3, 2]"});
+  CHECK_FALSE(folder.has("never.npy"));
+}
+
+TEST_CASE("gradcheck says with its exit code whether the gradients agree") {
+  std::vector<std::string> run = {"gradcheck", "--n", "3",        "--m",       "4", "--heads", "2",
+                                  "--d-k",     "3",   "--causal", "--softcap", "2", "--seed",  "3",
+                                  "--format",  "json"};
+  const Outcome passed = attnlab(run);
+  CHECK(passed.exit_code == 0);
+  const auto json = nlohmann::json::parse(passed.out)["result"];
+  CHECK(json["passed"] == true);
+  CHECK(json["tolerance"] == 1e-8);
+  CHECK(json["rows"].size() == 3);
+  CHECK(json["rows"][0]["tensor"] == "q");
+  run.insert(run.end(), {"--dtype", "float32", "--tolerance", "1e-10"});
+  const Outcome failed = attnlab(run);
+  CHECK(failed.exit_code == 1);
+  CHECK(nlohmann::json::parse(failed.out)["result"]["passed"] == false);
+  check_refused({"gradcheck", "--tolerance", "-1"}, {"tolerance", "-1"});
+}
+
+}  // namespace
+}  // namespace attnlab
