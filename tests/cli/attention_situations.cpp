@@ -1,8 +1,8 @@
 // Small inputs that software of this kind gets wrong, through the binary as a user runs it. The
 // letters number the situations by subject: A attention, S softmax.
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -75,7 +75,7 @@ TEST_CASE("A8: causal with fewer queries than keys, by either diagonal, and said
 }
 
 TEST_CASE("A10: a boolean mask needs its polarity named") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string inputs =
       R"("q": [[0], [0], [0]], "k": [[0], [0], [0]], "v": [[1], [2], [3]],
          "mask": [[true, false, false], [true, true, false], [true, true, true]])";
@@ -106,7 +106,7 @@ TEST_CASE("A12: causal and padding compose") {
 }
 
 TEST_CASE("A13: asking for the weights does not change the saved output") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<std::string> run = {"attend",  "--n",    "9",          "--m",   "33",
                                         "--heads", "4",      "--kv-heads", "2",     "--causal",
                                         "--quiet", "--show", "none",       "--save"};
@@ -164,7 +164,7 @@ TEST_CASE("A17: widths may differ") {
 
 TEST_CASE("A18: sizes that do not agree are refused with the tensors and both numbers") {
   check_refused({"multihead", "--d-model", "10", "--heads", "3"}, {"heads", "3", "10"});
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto csv = [&](const std::string& name, int rows, int columns) {
     std::string text;
     for (int i = 0; i < rows; ++i) {
@@ -216,7 +216,7 @@ TEST_CASE("A22: the scale is 1/sqrt of a head's width") {
 }
 
 TEST_CASE("A24: axes of length 0 and 1") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto npy = [&](const std::string& name, int rows, int columns) {
     std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" +
                          std::to_string(rows) + ", " + std::to_string(columns) + "), }";
@@ -240,7 +240,7 @@ TEST_CASE("A24: axes of length 0 and 1") {
 }
 
 TEST_CASE("A25: key lengths on the command line and in a file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string zeros = folder.write("zeros.csv", "0\n0\n0\n0\n");
   const std::vector<std::string> run = {"attend", "--q", zeros,    "--k",     zeros,
                                         "--v",    zeros, "--show", "weights", "--key-lengths"};

@@ -1,24 +1,24 @@
 // What is asked for and cannot be had is refused, never ignored.
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
 
 TEST_CASE("two results for one file are refused, however its path is written") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string a = folder / "a.npy";
   const std::string again = (folder.path() / "." / "a.npy").string();
   check_refused({"attend", "--n", "2", "--save", "output=" + a, "--save", "q=" + again},
                 {"save", "nothing else is written to"});
   check_refused({"attend", "--n", "2", "--save", "output=a.json", "--output", "./a.json"},
                 {"save", "nothing else is written to"}, {.folder = folder.path()});
-  CHECK(folder.files() == 0);
+  CHECK(folder.names().empty());
 }
 
 TEST_CASE("given weights take no option of what computes them") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string w = folder.write("w.csv", "0.5,0.5\n");
   check_refused({"weights", w, "--causal"}, {"causal", "these are given"});
   check_refused({"weights", w, "--scale", "3"}, {"scale", "these are given"});
@@ -33,7 +33,7 @@ TEST_CASE("options without what they belong to are refused") {
   check_refused({"multihead", "--params-layout", "torch"}, {"params-layout", "params"});
   check_refused({"multihead", "--save-params", "layer.npy"}, {"save-params", ".safetensors"});
   check_refused({"multihead", "--std", "1"}, {"std", "normal"});
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string w = folder.write("w.csv", "1\n");
   check_refused({"compare", w, w, "--trace"}, {"trace", "no matrices"});
   check_refused({"compare", w, w, "--show", "q"}, {"show", "no matrices"});
@@ -44,7 +44,7 @@ TEST_CASE("a device without an end is refused at once") {
 }
 
 TEST_CASE("an error in one of several configs says which") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string good = folder.write("good.json", R"({"command": "attend"})");
   const std::string bad = folder.write("bad.json", R"({"command": "compare", "a": [[1]]})");
   check_refused({"run", good, bad}, {"bad.json", "b: is needed"});
@@ -68,7 +68,7 @@ TEST_CASE("a non-finite output is said") {
 }
 
 TEST_CASE("a softmax of no rows has steps and no numbers to work out") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4), }";
   header.resize(117, ' ');
   const std::string file =

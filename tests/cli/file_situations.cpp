@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -77,7 +77,7 @@ TEST_CASE("F56: the locale changes nothing") {
 }
 
 TEST_CASE("F57: what is written is read back, non-finite numbers included") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = R"([[1, "NaN"], ["Infinity", "-Infinity"], [0.1, 1e-310]])";
   const std::string given = folder.write("given.json", text);
   for (const std::string name : {"out.json", "out.csv", "out.npy"}) {
@@ -92,12 +92,12 @@ TEST_CASE("F57: what is written is read back, non-finite numbers included") {
 }
 
 TEST_CASE("F60: deep nesting is refused without a crash") {
-  const Folder folder;
+  const TemporaryFolder folder;
   check_refused({"weights", folder.write("deep.json", std::string(100000, '['))}, {"deep"});
 }
 
 TEST_CASE("F62: seeds of 64 bits are exact, others are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string seed :
        {"9007199254740993", "18446744073709551615", "1000000000000000", "0"}) {
     const auto by_flag = result_of_run({"attend", "--n", "2", "--seed", seed});
@@ -117,7 +117,7 @@ TEST_CASE("F62: seeds of 64 bits are exact, others are refused") {
 }
 
 TEST_CASE("C66, T43: a heat map is for terminals, and readable without colour") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.write("w.csv", "0.9,0.1\n0.5,0.5\n");
   const Outcome plain =
       attnlab({"weights", file},
@@ -149,13 +149,13 @@ TEST_CASE("C69: a misspelt key is refused with the nearest name") {
 }
 
 TEST_CASE("C71: an unwritable target is refused before the work, and nothing is half written") {
-  const Folder folder;
+  const TemporaryFolder folder;
   check_refused({"attend", "--output", folder / "no/such/folder.json"}, {"output"});
   check_refused({"attend", "--save", "output=" + (folder / "no/such/folder.npy")}, {"save"});
   check_refused({"attend", "--save", "output=" + (folder / "matrix.xyz")}, {"save", ".npy"});
   check_refused({"attend", "--save", "weigths=" + (folder / "w.npy")}, {"weigths", "weights"});
   check_refused({"multihead", "--save-params", folder / "no/such.safetensors"}, {"save-params"});
-  CHECK(folder.files() == 0);
+  CHECK(folder.names().empty());
 }
 
 TEST_CASE("C74: weights that no memory holds are refused at once, with the estimate") {
