@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "attnlab/core/text.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/tensor_file.h"
 #include "terminal.h"
@@ -33,10 +34,7 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 std::string extension_of(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return extension;
+  return lower_case(std::filesystem::path(path).extension().string());
 }
 
 }  // namespace

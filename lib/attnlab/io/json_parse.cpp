@@ -3,6 +3,7 @@
 #include <set>
 
 #include "attnlab/core/error.h"
+#include "attnlab/core/text.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/memory_watch.h"
 #include "attnlab/io/text_encoding.h"
@@ -39,9 +40,8 @@ std::string syntax_hint(std::string_view text, std::size_t offset) {
   static constexpr std::array<std::string_view, 4> kBare = {"nan", "inf", "infinity", "none"};
   if (offset >= text.size()) return "the text ends too early";
   const std::string_view word = word_at(text, offset);
-  std::string lower(word.substr(word.find_first_not_of("+-") == 1 ? 1 : 0).substr(0, 16));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower =
+      lower_case(word.substr(word.find_first_not_of("+-") == 1 ? 1 : 0).substr(0, 16));
   if (std::find(kBare.begin(), kBare.end(), lower) != kBare.end()) {
     return std::string(word) +
            " is not JSON, write \"NaN\", \"Infinity\" or \"-Infinity\" with the quotes";
