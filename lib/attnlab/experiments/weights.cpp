@@ -115,10 +115,20 @@ AnyTensor choose_heads(AnyTensor all, const WeightsOptions& options) {
   return AnyTensor(std::move(to).reshaped(result)).cast(all.dtype());
 }
 
+// NaN wherever one stands in the row; std::max_element would find it or not.
+double largest(std::span<const double> row) {
+  double max = row.empty() ? 0 : row[0];
+  for (const double weight : row) {
+    if (std::isnan(weight)) return weight;
+    max = std::max(max, weight);
+  }
+  return max;
+}
+
 WeightsRow describe_row(std::span<const double> row, Index top) {
   WeightsRow result;
   result.sum = std::accumulate(row.begin(), row.end(), 0.0);
-  result.max = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  result.max = largest(row);
   const bool distribution =
       result.sum > 0 && std::isfinite(result.sum) &&
       std::all_of(row.begin(), row.end(), [](double weight) { return weight >= 0; });
