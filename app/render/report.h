@@ -34,7 +34,7 @@ std::string matrix_rule(std::string_view name, const std::vector<std::string>& n
 void check_format(Format format, const std::vector<ResultRef>& results,
                   const std::vector<std::string>& shown);
 
-// The report in one of the formats, ending with a newline. `shown` are the matrices to print.
+// The report in one of the formats, in whole lines. `shown` are the matrices to print.
 // jsonl and csv hold the rows, or the scalars where there are none; check_format holds of them.
 std::string render_table(const Report& report, const std::vector<std::string>& shown,
                          const Style& style);
