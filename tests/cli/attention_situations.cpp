@@ -23,6 +23,39 @@ TEST_CASE("A1: a row with no key is zero, counted and said") {
   CHECK(json["notes"].dump().find("1 row has no key") != std::string::npos);
 }
 
+TEST_CASE("scores that overflow to -infinity are counted and said") {
+  const std::string inputs = R"({"k": [[-1e200]], "v": [[7]], "show": ["weights"], "q": )";
+  const auto json = attend_with(inputs + "[[1e200], [1]]}");
+  CHECK(numbers(json["result"]["weights"]) == std::vector<double>{0, 1});
+  CHECK(json["result"]["empty_rows"] == 0);
+  CHECK(json["notes"].dump().find("1 row sees keys, but scores that are all -infinity") !=
+        std::string::npos);
+  const auto fine = attend_with(inputs + "[[1]]}");
+  CHECK(fine["notes"].empty());
+  const auto masked = attend_with(inputs + R"([[1]], "mask": [["-Infinity"]]})");
+  CHECK(masked["result"]["empty_rows"] == 1);
+  CHECK(masked["notes"].dump().find("-infinity") == std::string::npos);
+}
+
+TEST_CASE("weights and layers tell of overflowing scores too") {
+  const auto weights = result_of_run({"weights", "--config", "-"}, {.stdin_text = R"(
+      {"q": [[1e200]], "k": [[-1e200]]})"});
+  CHECK(weights["notes"].dump().find("1 row sees keys") != std::string::npos);
+  const TemporaryFolder folder;
+  REQUIRE(attnlab({"multihead", "--n", "2", "--d-model", "1", "--heads", "1", "--dtype", "float64",
+                   "--save-params", folder / "L.safetensors"})
+              .exit_code == 0);
+  // One of 1e200 and -1e200 has keys of the other sign only.
+  const auto layer =
+      result_of_run({"multihead", "--params", folder / "L.safetensors", "--config", "-"},
+                    {.stdin_text = R"({"x": [[1e200], [1e200]], "memory": [[-1e200]]})"});
+  const auto other =
+      result_of_run({"multihead", "--params", folder / "L.safetensors", "--config", "-"},
+                    {.stdin_text = R"({"x": [[1e200], [1e200]], "memory": [[1e200]]})"});
+  CHECK((layer["notes"].dump() + other["notes"].dump()).find("2 rows see keys") !=
+        std::string::npos);
+}
+
 TEST_CASE("A3: an additive mask of -1e9 is arithmetic") {
   const std::string inputs =
       R"({"q": [[1, 0]], "k": [[1, 0], [0, 1]], "v": [[1], [2]], "mask": [[-1e9, -1e9]],

@@ -180,7 +180,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_heads("q", layer.q, result.q);
   keep_heads("k", layer.k, result.k);
   keep_heads("v", layer.v, result.v);
-  note_empty_rows(layer.attention.empty_rows, notes);
+  note_zero_rows(layer.attention.empty_rows, layer.attention.overflowed_rows, notes);
   result.attention = attention_matrices(layer.attention, layout, dtype);
   keep_heads("heads", layer.attention.output, result.heads);
   const auto keep_rows = [&](Tensor<T>& tensor) {

@@ -24,13 +24,13 @@ class FullBlock {
         seen_(static_cast<std::size_t>(keys_.last - keys_.first)),
         bias_(call.mask.has_additive() ? seen_.size() : 0) {}
 
-  Index attend() {
+  ZeroRows attend() {
     keep_scores_outside();
     Matrix<T> scores = score(keys_);
-    Index empty_rows = 0;
-    for (Index r = 0; r < block_.rows; ++r) empty_rows += weigh_row(r, scores) ? 0 : 1;
+    ZeroRows rows;
+    for (Index r = 0; r < block_.rows; ++r) weigh_row(r, scores, rows);
     mix_values(scores);
-    return empty_rows;
+    return rows;
   }
 
  private:
@@ -70,8 +70,8 @@ class FullBlock {
   }
 
   // Turns scores into weights: masked_scores = capped_scores + bias, -infinity where masked,
-  // weights = softmax(masked_scores), then dropout. False when the row sees no key.
-  bool weigh_row(Index r, Matrix<T>& scores) {
+  // weights = softmax(masked_scores), then dropout. Counts the row where all its weights are 0.
+  void weigh_row(Index r, Matrix<T>& scores, ZeroRows& rows) {
     const Index i = block_.first + r;
     const std::span<T> all(scores.data() + r * scores.cols(), seen_.size());
     const KeyRange range = call_.mask.key_range(block_.b, i);
@@ -86,6 +86,11 @@ class FullBlock {
     keep_row(result_.masked_scores, i, -std::numeric_limits<T>::infinity(), all);
 
     masked_softmax(row, seen);
+    if (std::all_of(row.begin(), row.end(), [](T weight) { return weight == 0; })) {
+      const bool sees =
+          seen.empty() ? count > 0 : std::find(seen.begin(), seen.end(), 1) != seen.end();
+      ++(sees ? rows.overflowed : rows.empty);
+    }
     fill_around(all, begin, count, T(0));
     keep_row(result_.weights, i, T(0), all);
 
@@ -93,7 +98,6 @@ class FullBlock {
       drop_weights(row, keys.first, query_matrix_ * call_.mask.queries() + i,
                    call_.settings.dropout, call_.settings.seed);
     }
-    return seen.empty() ? count > 0 : std::find(seen.begin(), seen.end(), 1) != seen.end();
   }
 
   // Adds the bias to the scores of `keys` and selects -infinity where the boolean or additive mask
@@ -168,11 +172,11 @@ class FullBlock {
 }  // namespace
 
 template <class T>
-Index attend_full(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result) {
+ZeroRows attend_full(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result) {
   return FullBlock<T>(call, block, result).attend();
 }
 
-template Index attend_full(const KernelCall<float>&, const RowBlock&, AttentionResult<float>&);
-template Index attend_full(const KernelCall<double>&, const RowBlock&, AttentionResult<double>&);
+template ZeroRows attend_full(const KernelCall<float>&, const RowBlock&, AttentionResult<float>&);
+template ZeroRows attend_full(const KernelCall<double>&, const RowBlock&, AttentionResult<double>&);
 
 }  // namespace attnlab
