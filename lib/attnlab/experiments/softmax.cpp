@@ -277,8 +277,8 @@ SoftmaxResult softmax(const SoftmaxOptions& options, const Request& want) {
   std::vector<std::string> notes;
   AnyTensor given = read_softmax_input(options, notes);
   const DType dtype = resolve_precision(options.dtype, {given.dtype()});
-  note_overflow(given, dtype, notes);
-  SoftmaxResult result = std::move(given).cast(dtype).visit([&](const auto& x) -> SoftmaxResult {
+  const AnyTensor rounded = rounded_to(dtype, std::move(given), "x", notes);
+  SoftmaxResult result = rounded.visit([&](const auto& x) -> SoftmaxResult {
     using T = std::decay_t<decltype(x[0])>;
     if constexpr (std::is_integral_v<T>) {
       return {};  // resolve_precision names floating types only
