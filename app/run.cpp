@@ -95,6 +95,7 @@ std::string Run::render() const {
 
 void Run::write_saves() const {
   for (const NamedFile& file : output_.save) write_tensor(file.path, *matrix(file.name), "save");
+  job_->save();
 }
 
 std::string Run::notes_text() const {
@@ -136,6 +137,11 @@ void Run::choose_matrices() {
   std::vector<std::string> names;
   for (const ResultRef& column : columns) {
     if (column.is_matrix()) names.emplace_back(column.name);
+  }
+  if (output_.trace && !job_->walked_by().empty()) {
+    throw origins().error(
+        "trace", "true",
+        fmt::format("{} shows no steps: {} does", command_.name, job_->walked_by()));
   }
   if (names.empty() && output_.trace) {
     throw origins().error("trace", "true", "this command has no matrices to walk through");

@@ -40,6 +40,7 @@ class Run {
   // Throws InputError, also when a matrix that was asked for does not exist in this result.
   void compute();
   std::string render() const;
+  // Writes all files but that of --output.
   void write_saves() const;
   // To standard error, where the format has no place for them.
   std::string notes_text() const;

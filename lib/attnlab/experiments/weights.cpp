@@ -187,6 +187,7 @@ WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
   if (names_a_layer(options)) {
     MultiheadResult layer = through_layer(options);
     result.notes = std::move(layer.notes);
+    result.layer = std::move(layer.layer);
     if (options.projections) {
       result.w_q = std::move(layer.w_q);
       result.w_k = std::move(layer.w_k);
