@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/error.h"
-#include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/layer_inputs.h"
 #include "attnlab/io/tensor_file.h"
 
@@ -32,16 +32,26 @@ MultiheadResult through_layer(const WeightsOptions& options) {
   return multihead(layer, {"weights", "w_q", "w_k", "w_v", "w_o"});
 }
 
-AttendResult through_attend(const WeightsOptions& options) {
-  AttendOptions attend_options;
-  attend_options.query_key = options.query_key;
-  // The values do not matter to the weights: the keys stand in for them.
-  attend_options.value.v = options.query_key.k;
-  attend_options.sizes = options.sizes;
-  attend_options.scores = options.scores;
-  attend_options.mask = options.mask;
-  attend_options.run = options.run;
-  return attend(attend_options, {"weights"});
+// softmax(mask(scale q k^T)) as attend computes it; the values do not matter to it.
+WeightsResult from_query_key(const WeightsOptions& options) {
+  WeightsResult result;
+  const SizeOptions& sizes = options.sizes;
+  RawAttentionInputs raw = read_query_key(options.query_key, sizes, options.run.seed, result.notes);
+  const DType dtype = raw.dtype;
+  const HeadLayout layout = raw.layout;
+  visit_compute_type(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const AttentionInputs<T> inputs = split_attention_inputs<T>(sizes, std::move(raw));
+    const Shape &q = inputs.q.shape(), &k = inputs.k.shape();
+    const Mask mask = make_mask(options.mask, q[0], q[1], q[2], k[2], /*past=*/0, result.notes);
+    const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
+    AttentionResult<T> attention =
+        scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, {"weights"});
+    note_zero_rows(attention.empty_rows, attention.overflowed_rows, result.notes, "weights");
+    result.weights = attention_matrices(attention, layout, dtype).weights;
+  });
+  note_non_finite("weights", *result.weights, result.notes);
+  return result;
 }
 
 // Nothing that belongs to computing may be given where there is nothing to compute.
@@ -197,9 +207,7 @@ WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
     }
     result.weights = std::move(layer.attention.weights);
   } else if (options.weights.empty()) {
-    AttendResult attended = through_attend(options);
-    result.notes = std::move(attended.notes);
-    result.weights = std::move(attended.attention.weights);
+    result = from_query_key(options);
   } else {
     result.weights = read_tensor(options.weights, "weights", result.notes);
     if (result.weights->shape().rank() < 2) {
