@@ -76,6 +76,8 @@ TEST_CASE("weights are computed as attend and multihead compute them") {
   CHECK(values_of(weights(options, {}).weights) ==
         values_of(multihead(layer, {"weights"}).attention.weights));
   options.projections = true;
+  CHECK(refusal([&] { weights(options, {}); }).find("causal: got true") != std::string::npos);
+  options.mask.causal = {};
   const WeightsResult projections = weights(options, {});
   CHECK(projections.w_o->shape() == Shape{8, 8});
   CHECK_FALSE(projections.weights.has_value());

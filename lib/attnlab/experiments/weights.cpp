@@ -54,13 +54,13 @@ WeightsResult from_query_key(const WeightsOptions& options) {
   return result;
 }
 
-// Nothing that belongs to computing may be given where there is nothing to compute.
+// Options that would change nothing may not be given.
 template <class S>
 void require_defaults(const S& options, std::string_view rule) {
   S given = options, initial;
   const std::vector<OptionRef> refs = options_of(given), defaults = options_of(initial);
   if (const OptionRef* option = first_changed(refs, defaults)) {
-    throw InputError("", option->name, "", rule);
+    throw InputError("", option->name, value_of(*option), rule);
   }
 }
 
@@ -68,17 +68,25 @@ void check_use(const WeightsOptions& options) {
   if (!options.weights.empty()) {
     constexpr std::string_view kRule =
         "is for weights that are computed; these are given, as they are";
+    require_defaults(options.layer, kRule);
     require_defaults(options.sizes, kRule);
     require_defaults(options.scores, kRule);
     require_defaults(options.mask, kRule);
+  } else if (!names_a_layer(options)) {
+    require_defaults(options.layer,
+                     "is for weights of a layer: give its input x, params or d_model too");
+    if (options.sizes.d_v) {
+      throw InputError("", "d_v", std::to_string(*options.sizes.d_v),
+                       "is for values, which weights do not need");
+    }
   }
-  if (options.projections && (options.head || options.average || options.top)) {
-    throw InputError("",
-                     options.head      ? "head"
-                     : options.average ? "average"
-                                       : "top",
-                     "", "is for attention weights, not for projections");
-  }
+  if (!options.projections) return;
+  constexpr std::string_view kRule = "is for attention weights, not for projections";
+  if (options.head) throw InputError("", "head", std::to_string(*options.head), kRule);
+  if (options.average) throw InputError("", "average", "true", kRule);
+  if (options.top) throw InputError("", "top", std::to_string(*options.top), kRule);
+  require_defaults(options.scores, kRule);
+  require_defaults(options.mask, kRule);
 }
 
 void require_one_source(const WeightsOptions& options) {
