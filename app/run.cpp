@@ -69,7 +69,12 @@ void Run::compute() {
   for (const std::string& name : output_.show) {
     if (!is_keyword(name)) require_computed(name, "show");
   }
-  for (const NamedFile& file : output_.save) require_computed(file.name, "save");
+  for (const NamedFile& file : output_.save) {
+    require_computed(file.name, "save");
+    if (const AnyTensor* tensor = matrix(file.name)) {
+      check_tensor_shape(file.path, tensor->shape(), "save");
+    }
+  }
   std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
   check_format(format_, job_->results(), shown_);
   check_tokens();
