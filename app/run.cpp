@@ -49,10 +49,14 @@ Run::Run(const Command& command, std::string title, bool reads_stdin)
 int Run::stdin_readers() const {
   int readers = reads_stdin_ ? 1 : 0;
   for (const OptionRef& option : options_.options()) {
-    const auto* const* source = std::get_if<TensorSource*>(&option.value);
-    if (source != nullptr && ((*source)->path == "-" || (*source)->path.starts_with("-:"))) {
-      ++readers;
+    std::string path;
+    if (const auto* source = std::get_if<TensorSource*>(&option.value)) path = (*source)->path;
+    // Of the options that are a file, these are written.
+    const bool written = option.name == "output" || option.name == "save_params";
+    if (const auto* file = std::get_if<FilePath*>(&option.value); file != nullptr && !written) {
+      path = (*file)->path;
     }
+    if (path == "-" || path.starts_with("-:")) ++readers;
   }
   return readers;
 }
