@@ -80,7 +80,8 @@ void Run::compute() {
     }
   }
   std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
-  check_format(format_, job_->results(), shown_);
+  check_shown(job_->results());
+  check_steps();
   check_tokens();
 }
 
@@ -141,7 +142,7 @@ void Run::choose_matrices() {
   }
   shown_ = shown_matrices(columns, output);
   // Beside rows a matrix may turn out to be absent; without rows it is certain to be in the way.
-  if (!has_rows(columns)) check_format(format_, columns, shown_);
+  if (!has_rows(columns)) check_shown(columns);
 
   std::vector<std::string> names;
   for (const ResultRef& column : columns) {
@@ -183,9 +184,30 @@ void Run::check_targets() const {
   if (!to_stdout(output_)) check_writable(output_.output.path, "output");
 }
 
+// The blame is on --output where its name chose the format.
+void Run::check_shown(const std::vector<ResultRef>& results) const {
+  if (output_.format != Format::automatic) {
+    check_format(format_, results, shown_);
+  } else if (const auto rule = format_conflict(format_, results, shown_)) {
+    throw origins().error("output", output_.output.path, *rule);
+  }
+}
+
+void Run::check_steps() const {
+  if (!output_.trace) return;
+  for (const ResultRef& result : job_->results()) {
+    if (result.matrix() != nullptr) return;
+  }
+  throw origins().error("trace", "true", "this result holds rows and no matrices to walk through");
+}
+
 void Run::check_tokens() const {
   const std::vector<std::string> names = words(output_.tokens);
-  if (names.empty() || shown_.empty()) return;
+  if (names.empty()) return;
+  if (shown_.empty()) {
+    if (output_.show == std::vector<std::string>{"none"}) return;
+    throw origins().error("tokens", output_.tokens, "this result shows no matrices to name");
+  }
   const auto count = std::ssize(names);
   for (const std::string& name : shown_) {
     const Shape& shape = matrix(name)->shape();

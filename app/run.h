@@ -50,6 +50,8 @@ class Run {
   void resolve_format();
   void choose_matrices();
   void check_targets() const;
+  void check_shown(const std::vector<ResultRef>& results) const;
+  void check_steps() const;
   void check_tokens() const;
   void require_computed(const std::string& name, std::string_view option) const;
   const AnyTensor* matrix(std::string_view name) const;
