@@ -35,10 +35,9 @@ struct SizeOptions {
             {.range = at_least<Index>(1)}),
         field("d_v", &O::d_v, "width of a value head to draw, d_k unless given",
               {.range = at_least<Index>(1)}),
-        field(
-            "dtype", &O::dtype,
-            "precision; auto follows the files, text is float64, drawn tensors are float32; 16-bit "
-            "types are computed in float32 and rounded once"));
+        field("dtype", &O::dtype,
+              "precision; auto follows the files, text is float64, drawn tensors are float32; for "
+              "16-bit types inputs are rounded, the rest is computed in float32 and rounded once"));
   }
 };
 
