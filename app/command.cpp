@@ -104,6 +104,10 @@ int run_command_line(std::span<const Command> commands, std::span<const std::str
     throw InputError(kCommandLine, "", "", "need a command, attnlab --help lists them");
   }
   const std::string& first = arguments[0];
+  if ((first == "--help" || first == "--version") && arguments.size() > 1) {
+    throw InputError(kCommandLine, first, arguments[1],
+                     "stands alone; attnlab COMMAND --help is the help of a command");
+  }
   if (first == "--help") {
     write_stdout(overview(commands, terminal_width()));
     return 0;

@@ -37,6 +37,10 @@ class Job {
   // matrices to print.
   virtual std::optional<std::string> table(const std::vector<std::string>& shown,
                                            const Style& style) const = 0;
+  // Writes what the options ask for besides the matrices of --save.
+  virtual void save() const = 0;
+  // What walks through the steps where --trace of this command does not; else empty.
+  virtual std::string_view walked_by() const = 0;
   virtual int exit_code() const = 0;
   // Whether the run was stopped before its last row.
   virtual bool interrupted() const = 0;
@@ -71,6 +75,10 @@ struct Hooks {
   std::optional<std::string> (*table)(const Options&, const Result&,
                                       const std::vector<std::string>& shown,
                                       const Style&) = nullptr;
+  // Files that options name besides --save and --output.
+  void (*save)(const Options&, const Result&) = nullptr;
+  // Refuses --trace, naming what to use instead.
+  std::string_view walked_by = {};
   // 1 when a check the user asked for failed.
   int (*exit_code)(const Result&) = nullptr;
 };
@@ -105,6 +113,10 @@ class TypedJob final : public Job {
     if (hooks_.table == nullptr) return std::nullopt;
     return hooks_.table(options_, result_, shown, style);
   }
+  void save() const override {
+    if (hooks_.save != nullptr) hooks_.save(options_, result_);
+  }
+  std::string_view walked_by() const override { return hooks_.walked_by; }
   int exit_code() const override {
     return hooks_.exit_code == nullptr ? 0 : hooks_.exit_code(result_);
   }

@@ -30,6 +30,13 @@ std::vector<std::string> matrices_asked_for(const SoftmaxOptions& options) {
   return {};
 }
 
+void save_multihead(const MultiheadOptions& options, const MultiheadResult& result) {
+  if (result.layer) write_layer(options.layer.save_params.path, *result.layer, "save_params");
+}
+void save_weights(const WeightsOptions& options, const WeightsResult& result) {
+  if (result.layer) write_layer(options.layer.save_params.path, *result.layer, "save_params");
+}
+
 // compare and gradcheck are checks: they fail when the two sides are apart.
 int exit_code_of(const CompareResult& result) { return result.equal ? 0 : 1; }
 int exit_code_of(const GradcheckResult& result) { return result.passed ? 0 : 1; }
@@ -46,15 +53,18 @@ std::vector<Command> all_commands() {
       make_command("multihead", "multi-head attention: the layer with its projections",
                    "  attnlab multihead --x X.npy --params layer.safetensors --heads 4 --causal\n"
                    "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights",
-                   multihead),
+                   multihead, {.save = save_multihead}),
       make_command("roles", "encoder, masked decoder and cross attention side by side",
                    "  attnlab roles --n-source 5 --n-target 4 --heads 2\n"
                    "  attnlab roles --source X.npy --target Y.npy --show all",
-                   roles),
+                   roles, {.walked_by = "multihead --trace"}),
       make_command("weights", "look at weight matrices, given or computed",
                    "  attnlab weights W.npy --tokens \"the animal was tired\"\n"
                    "  attnlab weights --q Q.npy --k K.npy --causal --top 3",
-                   weights, {.table = weights_map}),
+                   weights,
+                   {.table = weights_map,
+                    .save = save_weights,
+                    .walked_by = "attend --trace or multihead --trace"}),
       make_command("softmax", "softmax values, Jacobian and overflow",
                    "  attnlab softmax 1 2 3 --jacobian\n"
                    "  attnlab softmax 100,200,300 --dtype float32 --method stable,naive",

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "attnlab/core/text.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/tensor_file.h"
@@ -36,10 +37,7 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 std::string extension_of(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return extension;
+  return lower_case(std::filesystem::path(path).extension().string());
 }
 
 }  // namespace
@@ -54,10 +52,14 @@ Run::Run(const Command& command, std::string title, bool reads_stdin)
 int Run::stdin_readers() const {
   int readers = reads_stdin_ ? 1 : 0;
   for (const OptionRef& option : options_.options()) {
-    const auto* const* source = std::get_if<TensorSource*>(&option.value);
-    if (source != nullptr && ((*source)->path == "-" || (*source)->path.starts_with("-:"))) {
-      ++readers;
+    std::string path;
+    if (const auto* source = std::get_if<TensorSource*>(&option.value)) path = (*source)->path;
+    // Of the options that are a file, these are written.
+    const bool written = option.name == "output" || option.name == "save_params";
+    if (const auto* file = std::get_if<FilePath*>(&option.value); file != nullptr && !written) {
+      path = (*file)->path;
     }
+    if (path == "-" || path.starts_with("-:")) ++readers;
   }
   return readers;
 }
@@ -91,9 +93,15 @@ void Run::compute(const std::atomic<bool>& cancel,
   for (const std::string& name : output_.show) {
     if (!is_keyword(name)) require_computed(name, "show");
   }
-  for (const NamedFile& file : output_.save) require_computed(file.name, "save");
+  for (const NamedFile& file : output_.save) {
+    require_computed(file.name, "save");
+    if (const AnyTensor* tensor = matrix(file.name)) {
+      check_tensor_shape(file.path, tensor->shape(), "save");
+    }
+  }
   std::erase_if(shown_, [&](const std::string& name) { return matrix(name) == nullptr; });
-  check_format(format_, job_->results(), shown_);
+  check_shown(job_->results());
+  check_steps();
   check_tokens();
 }
 
@@ -117,6 +125,7 @@ std::string Run::render() const {
 
 void Run::write_saves() const {
   for (const NamedFile& file : output_.save) write_tensor(file.path, *matrix(file.name), "save");
+  job_->save();
 }
 
 std::string Run::notes_text() const {
@@ -153,11 +162,16 @@ void Run::choose_matrices() {
   }
   shown_ = shown_matrices(columns, output);
   // Beside rows a matrix may turn out to be absent; without rows it is certain to be in the way.
-  if (!has_rows(columns)) check_format(format_, columns, shown_);
+  if (!has_rows(columns)) check_shown(columns);
 
   std::vector<std::string> names;
   for (const ResultRef& column : columns) {
     if (column.is_matrix()) names.emplace_back(column.name);
+  }
+  if (output_.trace && !job_->walked_by().empty()) {
+    throw origins().error(
+        "trace", "true",
+        fmt::format("{} shows no steps: {} does", command_.name, job_->walked_by()));
   }
   if (names.empty() && output_.trace) {
     throw origins().error("trace", "true", "this command has no matrices to walk through");
@@ -212,9 +226,30 @@ std::string Run::run_identity() const {
   return fmt::format("{:016x}", hash);
 }
 
+// The blame is on --output where its name chose the format.
+void Run::check_shown(const std::vector<ResultRef>& results) const {
+  if (output_.format != Format::automatic) {
+    check_format(format_, results, shown_);
+  } else if (const auto rule = format_conflict(format_, results, shown_)) {
+    throw origins().error("output", output_.output.path, *rule);
+  }
+}
+
+void Run::check_steps() const {
+  if (!output_.trace) return;
+  for (const ResultRef& result : job_->results()) {
+    if (result.matrix() != nullptr) return;
+  }
+  throw origins().error("trace", "true", "this result holds rows and no matrices to walk through");
+}
+
 void Run::check_tokens() const {
   const std::vector<std::string> names = words(output_.tokens);
-  if (names.empty() || shown_.empty()) return;
+  if (names.empty()) return;
+  if (shown_.empty()) {
+    if (output_.show == std::vector<std::string>{"none"}) return;
+    throw origins().error("tokens", output_.tokens, "this result shows no matrices to name");
+  }
   const auto count = std::ssize(names);
   for (const std::string& name : shown_) {
     const Shape& shape = matrix(name)->shape();

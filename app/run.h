@@ -55,6 +55,7 @@ class Run {
   // Stopped before its last row.
   bool interrupted() const { return job_->interrupted(); }
   std::string render() const;
+  // Writes all files but that of --output.
   void write_saves() const;
   // To standard error, where the format has no place for them.
   std::string notes_text() const;
@@ -64,6 +65,8 @@ class Run {
   void resolve_format();
   void choose_matrices();
   void check_targets() const;
+  void check_shown(const std::vector<ResultRef>& results) const;
+  void check_steps() const;
   void check_tokens() const;
   void check_shard() const;
   void require_computed(const std::string& name, std::string_view option) const;

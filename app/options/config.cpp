@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "attnlab/core/error.h"
@@ -32,6 +34,17 @@ std::string take_command(Json& object, const std::string& source) {
   return name;
 }
 
+// A result has its options in one place: an option beside them would be passed over.
+void check_result_keys(const Json& object, const std::string& source) {
+  for (const auto& [key, value] : object.items()) {
+    static constexpr std::array<std::string_view, 5> kKeys = {"version", "options", "notes",
+                                                              "result", "$schema"};
+    if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;
+    throw InputError(source, key, dump(value),
+                     "is no part of a result; its options stand under \"options\"");
+  }
+}
+
 Config config_from(Json object, ConfigPlace place) {
   if (!object.is_object()) {
     throw InputError(place.source, "", dump(object), "need an object of options");
@@ -39,6 +52,7 @@ Config config_from(Json object, ConfigPlace place) {
   Config config{std::move(place), "", {}};
   config.command = take_command(object, config.place.source);
   if (object.contains("version") && object.contains("options")) {
+    check_result_keys(object, config.place.source);
     object = Json(object["options"]);
     if (!object.is_object()) {
       throw InputError(config.place.source, "options", dump(object), "need an object of options");
@@ -62,7 +76,9 @@ std::vector<Config> read_configs(const std::string& path) {
     configs.push_back(config_from(std::move(document), place_of(path)));
     return configs;
   }
-  if (document.empty()) throw InputError(path, "", "[]", "need at least one config");
+  if (document.empty()) {
+    throw InputError(place_of(path).source, "", "[]", "need at least one config");
+  }
   for (std::size_t i = 0; i < document.size(); ++i) {
     ConfigPlace place = place_of(path);
     place.source += fmt::format("[{}]", i);

@@ -1,11 +1,11 @@
 #include "options/numbers.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "attnlab/core/text.h"
 #include "attnlab/io/number_text.h"
 
 namespace attnlab {
@@ -29,9 +29,7 @@ std::optional<T> parse_whole(std::string_view text) {
 
 std::optional<double> parse_word(std::string_view text) {
   const bool negative = text.starts_with('-');
-  std::string word(negative ? text.substr(1) : without_plus(text));
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string word = lower_case(negative ? text.substr(1) : without_plus(text));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (word == "inf" || word == "infinity") return negative ? -kInfinity : kInfinity;
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();

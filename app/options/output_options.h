@@ -35,7 +35,7 @@ struct OutputOptions {
     return std::tuple(
         field("show", &O::show, "matrices to print: names, all, none or default",
               {.unit = "NAME,..."}),
-        field("save", &O::save, "write a named matrix as .npy, .csv or .json; repeatable",
+        field("save", &O::save, "write a named matrix as .npy, .csv, .tsv or .json; repeatable",
               {.unit = "NAME=FILE"}),
         field("trace", &O::trace, "print the whole calculation step by step"),
         field("tokens", &O::tokens, "words that name the positions, separated by spaces",

@@ -3,10 +3,17 @@
 #include <algorithm>
 
 #include "render/cells.h"
+#include "render/elide.h"
 #include "render/text_table.h"
 #include "render/text_width.h"
 
 namespace attnlab {
+namespace {
+
+constexpr Index kMostRows = 48;  // as of a heat map
+constexpr std::string_view kDots = "...";
+
+}  // namespace
 
 std::string shape_text(const AnyTensor& matrix) {
   const std::string dtype(dtype_name(matrix.dtype()));
@@ -45,8 +52,12 @@ std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style
     columns.push_back(
         {std::string(column.name), std::string(column.unit), {}, is_numeric(column.value), key});
   }
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    const std::vector<ResultRef> cells = rows.row(i);
+  for (const Index i : elided(static_cast<Index>(rows.count), kMostRows)) {
+    if (i == kGap) {
+      for (TextColumn& column : columns) column.cells.emplace_back(kDots);
+      continue;
+    }
+    const std::vector<ResultRef> cells = rows.row(static_cast<std::size_t>(i));
     for (std::size_t c = 0; c < cells.size(); ++c) {
       columns[c].cells.push_back(table_cell(cells[c].value, style.digits));
     }
@@ -57,7 +68,7 @@ std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style
     const std::string_view nothing = column.key ? "-" : "[]";
     return !column.cells.empty() &&
            std::all_of(column.cells.begin(), column.cells.end(),
-                       [&](const std::string& cell) { return cell == nothing; });
+                       [&](const std::string& cell) { return cell == nothing || cell == kDots; });
   });
   const std::string title = result.name == "rows" ? "" : bold(result.name, style.color) + "\n";
   return title + text_table(columns, style.width, style.color);

@@ -18,7 +18,7 @@ bool is_scalar(const ResultRef& result);
 // One line each: name, value, unit; the values stand under each other.
 std::string scalar_block(const std::vector<ResultRef>& scalars, const Style& style);
 
-// Rows as a table under the name of the result, unless that is "rows".
+// Rows as a table under the name of the result, unless that is "rows"; of many the first and last.
 std::string rows_block(const ResultRef& result, const RowsRef& rows, const Style& style);
 
 }  // namespace attnlab

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,16 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
 // What is wrong with asking for a matrix called `name` where there are `names`.
 std::string matrix_rule(std::string_view name, const std::vector<std::string>& names);
 
-// Throws InputError pointing to --save when `format` is jsonl or csv, which hold rows or scalars
+// What is wrong, pointing to --save, when `format` is jsonl or csv, which hold rows or scalars
 // only, and one of the `shown` matrices is more than one number. To be asked before the work
 // starts, of the columns, and by the renderers of the results themselves.
+std::optional<std::string> format_conflict(Format format, const std::vector<ResultRef>& results,
+                                           const std::vector<std::string>& shown);
+// Throws InputError blaming the format for it.
 void check_format(Format format, const std::vector<ResultRef>& results,
                   const std::vector<std::string>& shown);
 
-// The report in one of the formats, ending with a newline. `shown` are the matrices to print.
+// The report in one of the formats, in whole lines. `shown` are the matrices to print.
 // jsonl and csv hold the rows, or the scalars where there are none; check_format holds of them.
 std::string render_table(const Report& report, const std::vector<std::string>& shown,
                          const Style& style);

@@ -29,6 +29,10 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     throw InputError("", "show", name, matrix_rule(name, names));
   }
+  if (asked("none") && output.show.size() > 1) {
+    throw InputError("", "show", fmt::format("{}", fmt::join(output.show, ",")),
+                     "none stands alone: it leaves out all matrices");
+  }
   std::vector<std::string> shown;
   for (const ResultRef& column : columns) {
     if (column.is_matrix() &&
@@ -39,18 +43,25 @@ std::vector<std::string> shown_matrices(const std::vector<ResultRef>& columns,
   return shown;
 }
 
-void check_format(Format format, const std::vector<ResultRef>& results,
-                  const std::vector<std::string>& shown) {
-  if (format != Format::jsonl && format != Format::csv) return;
+std::optional<std::string> format_conflict(Format format, const std::vector<ResultRef>& results,
+                                           const std::vector<std::string>& shown) {
+  if (format != Format::jsonl && format != Format::csv) return std::nullopt;
   for (const ResultRef& result : results) {
     if (std::find(shown.begin(), shown.end(), result.name) == shown.end()) continue;
     // Before the run only the declaration tells: "[..]" is one number where the input is one row.
     const bool number = result.matrix() == nullptr ? result.shape == "[..]" : is_scalar(result);
     if (number) continue;
     const std::string name(result.name);
-    throw InputError("", "format", kChoiceNames<Format>[static_cast<std::size_t>(format)],
-                     "it holds rows and scalars only: write " + name + " with --save " + name +
-                         "=FILE, or leave matrices out with --show none");
+    return "it holds rows and scalars only: write " + name + " with --save " + name +
+           "=FILE, or leave matrices out with --show none";
+  }
+  return std::nullopt;
+}
+
+void check_format(Format format, const std::vector<ResultRef>& results,
+                  const std::vector<std::string>& shown) {
+  if (const auto rule = format_conflict(format, results, shown)) {
+    throw InputError("", "format", kChoiceNames<Format>[static_cast<std::size_t>(format)], *rule);
   }
 }
 

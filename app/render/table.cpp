@@ -50,7 +50,7 @@ std::string render_table(const Report& report, const std::vector<std::string>& s
   flush_scalars();
   std::string text;
   for (const std::string& block : blocks) text += (text.empty() ? "" : "\n") + block;
-  return text.empty() ? "\n" : text;
+  return text;
 }
 
 }  // namespace attnlab

@@ -23,7 +23,7 @@ class SoftmaxTrace {
   std::string text() {
     introduce();
     for (const ResultRef& result : trace_.results()) {
-      if (Trace::is_step(result)) trace_.matrix_step(result, result.formula, worked(result));
+      if (Trace::is_step(result)) trace_.matrix_step(told(result), formula(result), worked(result));
     }
     trace_.finish();
     return trace_.text();
@@ -37,12 +37,37 @@ class SoftmaxTrace {
     return significant_text(*s_.tensor, s_.index(i), trace_.digits());
   }
 
+  // A naive run takes the formula as it stands; otherwise the largest logit is subtracted.
+  bool naive() const {
+    const OptionRef* option = trace_.option("method");
+    const auto* method = option == nullptr ? nullptr : std::get_if<ChoiceListRef>(&option->value);
+    if (method == nullptr) return false;
+    const std::vector<int> chosen = method->get(method->object);
+    return chosen.size() == 1 && method->names[static_cast<std::size_t>(chosen[0])] == "naive";
+  }
+
+  // The result and formula of a step without what is said of the other method.
+  ResultRef told(ResultRef result) const {
+    if (!naive()) return result;
+    if (result.name == "scaled") result.help = "the logits at the temperature";
+    if (result.name == "exponentials") result.help = "positive, however large";
+    return result;
+  }
+  std::string_view formula(const ResultRef& result) const {
+    if (result.name != "scaled" || result.formula.empty()) return result.formula;
+    return naive() ? "x / T" : "(x - max x) / T";
+  }
+
   void introduce() {
-    trace_.paragraph(
+    std::string text =
         "softmax(z)_i = e^z_i / (e^z_0 + e^z_1 + ...): positive numbers with the sum 1, the "
         "larger\n"
-        "the larger z_i. The same c taken from every z_i cancels, so the largest is taken and no\n"
-        "exponential can overflow.");
+        "the larger z_i. ";
+    text += naive() ? "Taken literally, as here, the exponentials of large z_i can overflow, and\n"
+                      "those of very negative ones all vanish."
+                    : "The same c taken from every z_i cancels, so the largest is taken and no\n"
+                      "exponential can overflow.";
+    trace_.paragraph(text);
     if (const OptionRef* option = trace_.option("values")) {
       const auto* values = std::get_if<std::vector<double>*>(&option->value);
       if (values != nullptr && !(*values)->empty()) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -252,6 +254,24 @@ TEST_CASE("without colour no renderer writes an escape") {
   CHECK_FALSE(test::contains(heat_map(*result.weights, {}), "\x1b"));
   CHECK(test::contains(render_table(report, kAll, {.color = true}), "\x1b[1mweights"));
   CHECK(test::contains(render_trace(report, {.color = true}), "\x1b[1m1. weights"));
+}
+
+TEST_CASE("a table of many rows shows the first and the last") {
+  test::SampleRows result;
+  for (Index i = 0; i < 1000; ++i) {
+    test::SampleRow row;
+    row.d_k = i;
+    result.rows.push_back(row);
+  }
+  const std::string table = render_table({"many", {}, result_of(result), {}}, {}, {});
+  CHECK(test::contains(table, "\n  0 "));
+  CHECK(test::contains(table, "\n999 "));
+  CHECK(test::contains(table, "..."));
+  CHECK_FALSE(test::contains(table, "\n500 "));
+  CHECK(std::count(table.begin(), table.end(), '\n') < 60);
+  const Report report{"many", {}, result_of(result), {}};
+  CHECK(test::contains(render_json(report, {}), "\"d_k\": 500,"));
+  CHECK(test::contains(render_csv(report, {}), "\n500,"));
 }
 
 }  // namespace

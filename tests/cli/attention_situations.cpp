@@ -1,8 +1,8 @@
 // Small inputs that software of this kind gets wrong, through the binary as a user runs it. The
 // letters number the situations by subject: A attention, S softmax.
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -21,6 +21,39 @@ TEST_CASE("A1: a row with no key is zero, counted and said") {
   check_close(numbers(json["result"]["output"]), {1.660477, 2.660477, 0, 0});
   CHECK(json["result"]["empty_rows"] == 1);
   CHECK(json["notes"].dump().find("1 row has no key") != std::string::npos);
+}
+
+TEST_CASE("scores that overflow to -infinity are counted and said") {
+  const std::string inputs = R"({"k": [[-1e200]], "v": [[7]], "show": ["weights"], "q": )";
+  const auto json = attend_with(inputs + "[[1e200], [1]]}");
+  CHECK(numbers(json["result"]["weights"]) == std::vector<double>{0, 1});
+  CHECK(json["result"]["empty_rows"] == 0);
+  CHECK(json["notes"].dump().find("1 row sees keys, but scores that are all -infinity") !=
+        std::string::npos);
+  const auto fine = attend_with(inputs + "[[1]]}");
+  CHECK(fine["notes"].empty());
+  const auto masked = attend_with(inputs + R"([[1]], "mask": [["-Infinity"]]})");
+  CHECK(masked["result"]["empty_rows"] == 1);
+  CHECK(masked["notes"].dump().find("-infinity") == std::string::npos);
+}
+
+TEST_CASE("weights and layers tell of overflowing scores too") {
+  const auto weights = result_of_run({"weights", "--config", "-"}, {.stdin_text = R"(
+      {"q": [[1e200]], "k": [[-1e200]]})"});
+  CHECK(weights["notes"].dump().find("1 row sees keys") != std::string::npos);
+  const TemporaryFolder folder;
+  REQUIRE(attnlab({"multihead", "--n", "2", "--d-model", "1", "--heads", "1", "--dtype", "float64",
+                   "--save-params", folder / "L.safetensors"})
+              .exit_code == 0);
+  // One of 1e200 and -1e200 has keys of the other sign only.
+  const auto layer =
+      result_of_run({"multihead", "--params", folder / "L.safetensors", "--config", "-"},
+                    {.stdin_text = R"({"x": [[1e200], [1e200]], "memory": [[-1e200]]})"});
+  const auto other =
+      result_of_run({"multihead", "--params", folder / "L.safetensors", "--config", "-"},
+                    {.stdin_text = R"({"x": [[1e200], [1e200]], "memory": [[1e200]]})"});
+  CHECK((layer["notes"].dump() + other["notes"].dump()).find("2 rows see keys") !=
+        std::string::npos);
 }
 
 TEST_CASE("A3: an additive mask of -1e9 is arithmetic") {
@@ -75,7 +108,7 @@ TEST_CASE("A8: causal with fewer queries than keys, by either diagonal, and said
 }
 
 TEST_CASE("A10: a boolean mask needs its polarity named") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string inputs =
       R"("q": [[0], [0], [0]], "k": [[0], [0], [0]], "v": [[1], [2], [3]],
          "mask": [[true, false, false], [true, true, false], [true, true, true]])";
@@ -106,7 +139,7 @@ TEST_CASE("A12: causal and padding compose") {
 }
 
 TEST_CASE("A13: asking for the weights does not change the saved output") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<std::string> run = {"attend",  "--n",    "9",          "--m",   "33",
                                         "--heads", "4",      "--kv-heads", "2",     "--causal",
                                         "--quiet", "--show", "none",       "--save"};
@@ -164,7 +197,7 @@ TEST_CASE("A17: widths may differ") {
 
 TEST_CASE("A18: sizes that do not agree are refused with the tensors and both numbers") {
   check_refused({"multihead", "--d-model", "10", "--heads", "3"}, {"heads", "3", "10"});
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto csv = [&](const std::string& name, int rows, int columns) {
     std::string text;
     for (int i = 0; i < rows; ++i) {
@@ -216,7 +249,7 @@ TEST_CASE("A22: the scale is 1/sqrt of a head's width") {
 }
 
 TEST_CASE("A24: axes of length 0 and 1") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto npy = [&](const std::string& name, int rows, int columns) {
     std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" +
                          std::to_string(rows) + ", " + std::to_string(columns) + "), }";
@@ -240,7 +273,7 @@ TEST_CASE("A24: axes of length 0 and 1") {
 }
 
 TEST_CASE("A25: key lengths on the command line and in a file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string zeros = folder.write("zeros.csv", "0\n0\n0\n0\n");
   const std::vector<std::string> run = {"attend", "--q", zeros,    "--k",     zeros,
                                         "--v",    zeros, "--show", "weights", "--key-lengths"};

@@ -5,8 +5,8 @@
 #include <set>
 #include <sstream>
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -22,7 +22,7 @@ std::string text_of(const fs::path& path) {
 }
 
 TEST_CASE("every config runs, and its result runs again to the same bytes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::set<std::string> commands;
   for (const auto& entry : fs::directory_iterator(ATTNLAB_CONFIGS)) {
     INFO(entry.path().string());

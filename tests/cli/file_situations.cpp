@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -77,7 +77,7 @@ TEST_CASE("F56: the locale changes nothing") {
 }
 
 TEST_CASE("F57: what is written is read back, non-finite numbers included") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = R"([[1, "NaN"], ["Infinity", "-Infinity"], [0.1, 1e-310]])";
   const std::string given = folder.write("given.json", text);
   for (const std::string name : {"out.json", "out.csv", "out.npy"}) {
@@ -92,12 +92,12 @@ TEST_CASE("F57: what is written is read back, non-finite numbers included") {
 }
 
 TEST_CASE("F60: deep nesting is refused without a crash") {
-  const Folder folder;
+  const TemporaryFolder folder;
   check_refused({"weights", folder.write("deep.json", std::string(100000, '['))}, {"deep"});
 }
 
 TEST_CASE("F62: seeds of 64 bits are exact, others are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string seed :
        {"9007199254740993", "18446744073709551615", "1000000000000000", "0"}) {
     const auto by_flag = result_of_run({"attend", "--n", "2", "--seed", seed});
@@ -117,7 +117,7 @@ TEST_CASE("F62: seeds of 64 bits are exact, others are refused") {
 }
 
 TEST_CASE("C66, T43: a heat map is for terminals, and readable without colour") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.write("w.csv", "0.9,0.1\n0.5,0.5\n");
   const Outcome plain =
       attnlab({"weights", file},
@@ -149,13 +149,13 @@ TEST_CASE("C69: a misspelt key is refused with the nearest name") {
 }
 
 TEST_CASE("C71: an unwritable target is refused before the work, and nothing is half written") {
-  const Folder folder;
+  const TemporaryFolder folder;
   check_refused({"attend", "--output", folder / "no/such/folder.json"}, {"output"});
   check_refused({"attend", "--save", "output=" + (folder / "no/such/folder.npy")}, {"save"});
   check_refused({"attend", "--save", "output=" + (folder / "matrix.xyz")}, {"save", ".npy"});
   check_refused({"attend", "--save", "weigths=" + (folder / "w.npy")}, {"weigths", "weights"});
   check_refused({"multihead", "--save-params", folder / "no/such.safetensors"}, {"save-params"});
-  CHECK(folder.files() == 0);
+  CHECK(folder.names().empty());
 }
 
 TEST_CASE("C74: weights that no memory holds are refused at once, with the estimate") {
@@ -163,7 +163,58 @@ TEST_CASE("C74: weights that no memory holds are refused at once, with the estim
       {"attend", "--n", "200000", "--d-k", "1", "--dtype", "float64", "--show", "weights"},
       {"weights", "320 GB"});
   check_refused({"attend", "--n", "4000000000000"}, {"memory"});
-  check_refused({"attend", "--n", "4000000000000", "--d-k", "4000000000000"}, {"overflow"});
+  check_refused({"attend", "--n", "4000000000000", "--d-k", "4000000000000"}, {"--n", "memory"});
+}
+
+TEST_CASE("a run that is refused leaves no parameters behind") {
+  const TemporaryFolder folder;
+  const Surroundings here{.folder = folder.path()};
+  check_refused({"multihead", "--save-params", "P.safetensors", "--tokens", "a b"}, {"tokens"},
+                here);
+  const std::string configs =
+      folder.write("two.json", R"([{"command": "multihead", "save_params": "P.safetensors"},
+                      {"command": "attend", "q": [[1]], "k": [[1, 2]], "v": [[1]]}])");
+  check_refused({"run", configs}, {"k"}, here);
+  CHECK_FALSE(folder.has("P.safetensors"));
+  CHECK(attnlab({"multihead", "--save-params", "P.safetensors"}, here).exit_code == 0);
+  CHECK(folder.has("P.safetensors"));
+}
+
+TEST_CASE("a matrix that no table has room for is refused before anything is written") {
+  const TemporaryFolder folder;
+  const Surroundings here{.folder = folder.path()};
+  for (const std::string name : {"B.csv", "B.tsv"}) {
+    check_refused({"attend", "--heads", "2", "--n", "2", "--save", "output=A.npy", "--save",
+                   "weights=" + name},
+                  {"--save", name, "[2, 2, 2]"}, here);
+  }
+  check_refused({"attend", "--n", "0", "--save", "output=A.npy", "--save", "q=B.csv"}, {"B.csv"},
+                here);
+  CHECK(folder.names().empty());
+}
+
+TEST_CASE("text after a NUL byte is not dropped") {
+  check_refused({"attend", "--config", "-"}, {"standard input", "NUL", "line 1, column 8"},
+                {.stdin_text = std::string("{\"n\":3}\0{garbage", 16)});
+  const TemporaryFolder folder;
+  const std::string csv = folder.write("w.csv", std::string("1,2\n3,\0004\n", 9));
+  check_refused({"weights", csv}, {"w.csv", "NUL", "line 2, column 3"});
+  const std::string json = folder.write("w.json", std::string("[[1]]\0", 6));
+  check_refused({"weights", json}, {"w.json", "NUL", "line 1, column 6"});
+}
+
+TEST_CASE("saved 16-bit inputs and layers give the saved output again") {
+  const TemporaryFolder folder;
+  const Surroundings here{.folder = folder.path()};
+  REQUIRE(attnlab({"multihead", "--dtype", "float16", "--bias", "--save-params", "L.safetensors",
+                   "--save", "x=x.npy", "--save", "output=y.npy"},
+                  here)
+              .exit_code == 0);
+  REQUIRE(attnlab({"multihead", "--x", "x.npy", "--params", "L.safetensors", "--save",
+                   "output=again.npy"},
+                  here)
+              .exit_code == 0);
+  CHECK(folder.read("again.npy") == folder.read("y.npy"));
 }
 
 }  // namespace

@@ -184,5 +184,11 @@ TEST_CASE("the schema of a command is JSON on standard output") {
   CHECK(has(outcome.out, "\"const\": \"attend\""));
 }
 
+TEST_CASE("a table of nothing is nothing") {
+  const Outcome outcome = attnlab({"roles", "--show", "none", "--quiet"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out == "");
+}
+
 }  // namespace
 }  // namespace attnlab

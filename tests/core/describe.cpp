@@ -227,6 +227,34 @@ struct Study {
   }
 };
 
+TEST_CASE("an option's value is told in words") {
+  Everything everything;
+  everything.values = {1, -0.5};
+  everything.fruits = {Fruit::pear, Fruit::apple};
+  everything.params.path = "layer.safetensors";
+  everything.q.values = Tensor<double>({2, 3});
+  everything.save = {{"output", "Z.npy"}};
+  const auto options = options_of(everything);
+  const auto value = [&](std::string_view name) {
+    for (const OptionRef& option : options) {
+      if (option.name == name) return value_of(option);
+    }
+    return std::string("no such option");
+  };
+  CHECK(value("causal") == "false");
+  CHECK(value("d_k") == "4");
+  CHECK(value("share") == "0.5");
+  CHECK(value("name") == "x");
+  CHECK(value("values") == "1,-0.5");
+  CHECK(value("fruits") == "pear,apple");
+  CHECK(value("scale") == "auto");
+  CHECK(value("params") == "layer.safetensors");
+  CHECK(value("q") == "[2, 3]");
+  CHECK(value("save") == "output=Z.npy");
+  CHECK(value("softcap") == "");
+  CHECK(value("fruit") == "pear");
+}
+
 TEST_CASE("an optional object or list that is not there is absent, else it is read like rows") {
   Study study;
   for (const ResultRef& nothing : result_of(study)) {

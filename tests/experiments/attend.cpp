@@ -223,12 +223,17 @@ TEST_CASE("a past comes before the keys, and queries stand after it") {
 TEST_CASE("16-bit inputs are computed in float32 and rounded once") {
   AttendOptions options;
   options.sizes.n = 3;
-  const AttendResult single = attend(options, {"weights"});
   options.sizes.dtype = Precision::bfloat16;
-  const AttendResult half = attend(options, {"weights"});
+  const AttendResult half = attend(options, {"q", "k", "v"});
+  AttendOptions wider;
+  wider.query_key.q.values = half.q;
+  wider.query_key.k.values = half.k;
+  wider.value.v.values = half.v;
+  wider.sizes.dtype = Precision::float32;
+  const AttendResult single = attend(wider, {});
   CHECK(single.output->dtype() == DType::float32);
   CHECK(half.output->dtype() == DType::bfloat16);
-  // Drawn inputs are float32 themselves, so the output differs by its last rounding only.
+  // From the same inputs the output differs by its last rounding only.
   const AnyTensor rounded = single.output->cast(DType::bfloat16);
   CHECK(values_of(half.output) == values_of(rounded));
 }
@@ -297,6 +302,40 @@ TEST_CASE("the values and sizes that end an axis") {
   CHECK(result.empty_rows == 2);
   options = counting(0, 3);
   CHECK(attend(options, {}).output->shape() == Shape{0, 1});
+}
+
+TEST_CASE("16-bit inputs are rounded before anything is computed from them") {
+  for (const Precision precision : {Precision::float16, Precision::bfloat16}) {
+    AttendOptions options;
+    options.sizes.n = 6;
+    options.sizes.heads = 2;
+    options.sizes.dtype = precision;
+    const AttendResult first = attend(options, {"q", "k", "v", "weights"});
+    AttendOptions again;
+    again.query_key.q.values = *first.q;
+    again.query_key.k.values = *first.k;
+    again.value.v.values = *first.v;
+    const AttendResult second = attend(again, {"weights"});
+    CHECK(second.output->dtype() == first.output->dtype());
+    CHECK(values_of(second.output) == values_of(first.output));
+    CHECK(values_of(second.attention.weights) == values_of(first.attention.weights));
+  }
+}
+
+TEST_CASE("inputs beyond a 16-bit type are infinite in it, which is said") {
+  AttendOptions options;
+  options.query_key.q = given<double>({1, 2}, {1e5, 1});
+  options.query_key.k = given<double>({1, 2}, {1, 1});
+  options.value.v = given<double>({1, 1}, {7});
+  CHECK_FALSE(mentions(attend(options, {}).notes, "range"));
+  options.sizes.dtype = Precision::float16;
+  const AttendResult result = attend(options, {"q"});
+  CHECK(mentions(result.notes, "1 value of q beyond the range of float16: infinite in it"));
+  CHECK(std::isinf(values_of(result.q)[0]));
+  CHECK(std::isnan(values_of(result.output)[0]));
+  options.sizes.dtype = Precision::float32;
+  options.query_key.q = given<double>({1, 2}, {1e39, 1});
+  CHECK(mentions(attend(options, {}).notes, "1 value of q beyond the range of float32"));
 }
 
 }  // namespace

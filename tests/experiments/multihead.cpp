@@ -6,6 +6,7 @@
 #include "attnlab/experiments/roles.h"
 #include "catch.h"
 #include "experiments/inputs.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -71,6 +72,7 @@ TEST_CASE("a saved layer reads back as the same layer") {
   options.layer.bias = true;
   options.layer.save_params.path = path;
   const MultiheadResult first = multihead(options, {"x", "weights"});
+  write_layer(path, first.layer.value(), "save_params");
   MultiheadOptions again;
   again.inputs.x.values = *first.x;
   again.layer.params.path = path;
@@ -128,6 +130,35 @@ TEST_CASE("the roles are chained: the decoder reads what the encoder wrote") {
   CHECK(values_of(roles(given_options, {}).cross_output) == values_of(result.cross_output));
   given_options.heads = 3;
   CHECK(refusal([&] { roles(given_options, {}); }).find("heads: got 3") != std::string::npos);
+}
+
+TEST_CASE("a 16-bit layer is computed from what it would be saved as") {
+  for (const Precision precision : {Precision::float16, Precision::bfloat16}) {
+    MultiheadOptions options = drawn(4, 8, 2);
+    options.sizes.dtype = precision;
+    options.layer.bias = true;
+    const TemporaryFolder folder;
+    options.layer.save_params.path = folder / "layer.safetensors";
+    const MultiheadResult first = multihead(options, {"x"});
+    CHECK(first.x->dtype() == first.output->dtype());
+    MultiheadOptions again;
+    again.inputs.x.values = *first.x;
+    again.layer.params = options.layer.save_params;
+    write_layer(again.layer.params.path, first.layer.value(), "params");
+    CHECK(values_of(multihead(again, {}).output) == values_of(first.output));
+  }
+}
+
+TEST_CASE("roles in a 16-bit type start from rounded sequences") {
+  RolesOptions options;
+  options.dtype = Precision::float16;
+  const RolesResult first = roles(options, {"source", "target"});
+  RolesOptions again;
+  again.source.values = *first.source;
+  again.target.values = *first.target;
+  const RolesResult second = roles(again, {});
+  CHECK(second.cross_output->dtype() == DType::float16);
+  CHECK(values_of(second.encoder_weights) == values_of(first.encoder_weights));
 }
 
 }  // namespace

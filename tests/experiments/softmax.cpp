@@ -299,10 +299,11 @@ TEST_CASE("the naive method says how it failed") {
 TEST_CASE("numbers or a tensor are needed, not both") {
   const std::string none = refusal([] { softmax({}, {}); });
   CHECK(none.find("values") == 0);
-  CHECK(none.find("--x") != std::string::npos);
+  CHECK(none.find("a tensor x") != std::string::npos);
   SoftmaxOptions both = of({1});
   both.x = given<double>({1}, {1});
-  CHECK(refusal([&] { softmax(both, {}); }) == "values: give either numbers or --x, not both");
+  CHECK(refusal([&] { softmax(both, {}); }) ==
+        "values: give either numbers or a tensor x, not both");
 }
 
 TEST_CASE("shapes and methods that make no sense are refused by name") {

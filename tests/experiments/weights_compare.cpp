@@ -34,6 +34,15 @@ TEST_CASE("entropy is undefined where a row is no distribution") {
   CHECK(result.rows[2].top_keys == std::vector<Index>{1});
 }
 
+TEST_CASE("the largest weight of a row with NaN is NaN, wherever it stands") {
+  WeightsOptions options;
+  const double nan = std::nan("");
+  options.weights = given<double>({4, 3}, {nan, 1, 2, 1, nan, 2, 1, 2, nan, 1, 2, 0});
+  const WeightsResult result = weights(options, {});
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.rows[i].max));
+  CHECK(result.rows[3].max == 2);
+}
+
 TEST_CASE("a head or the average of the heads is chosen") {
   WeightsOptions options;
   options.weights = given<double>({2, 1, 2}, {1, 0, 0, 1});
@@ -67,6 +76,8 @@ TEST_CASE("weights are computed as attend and multihead compute them") {
   CHECK(values_of(weights(options, {}).weights) ==
         values_of(multihead(layer, {"weights"}).attention.weights));
   options.projections = true;
+  CHECK(refusal([&] { weights(options, {}); }).find("causal: got true") != std::string::npos);
+  options.mask.causal = {};
   const WeightsResult projections = weights(options, {});
   CHECK(projections.w_o->shape() == Shape{8, 8});
   CHECK_FALSE(projections.weights.has_value());

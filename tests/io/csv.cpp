@@ -65,6 +65,7 @@ TEST_CASE("decimal commas, semicolons and UTF-16 are named for what they are") {
   CHECK(contains(csv_error(std::string("\xFF\xFE\x31\x00", 4)), "is not UTF-8"));
   CHECK(contains(csv_error(std::string("\xFE\xFF\x00\x31", 4)), "is not UTF-8"));
   CHECK(contains(csv_error(std::string("1\0,\0", 4)), "is not UTF-8"));
+  CHECK(contains(csv_error(std::string("1,2\n3,\0004\n", 9)), "line 2, column 3: a NUL byte"));
 }
 
 TEST_CASE("a CSV cell that is no number is refused with line and column") {

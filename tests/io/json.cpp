@@ -42,6 +42,8 @@ TEST_CASE("JSON that is empty or not UTF-8 is refused") {
   CHECK(contains(json_error(" \n"), "is empty"));
   CHECK(contains(json_error(std::string("\xFF\xFE[\0", 4)), "is not UTF-8"));
   CHECK(contains(json_error(std::string("[\0]\0", 4)), "is not UTF-8"));
+  CHECK(
+      contains(json_error(std::string("{\"n\":3}\0{garbage", 16)), "line 1, column 8: a NUL byte"));
   CHECK(contains(json_error("\"\xC3\""), "ill-formed UTF-8"));
   CHECK(contains(json_error("\"\xED\xA0\x80\""), "ill-formed UTF-8"));
 }

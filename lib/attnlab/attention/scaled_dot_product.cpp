@@ -39,15 +39,18 @@ void for_each_block(const KernelCall<T>& call, Index rows_at_once, AttentionResu
   // Starting a thread costs as much as a million multiplications.
   const double work = static_cast<double>(call.q.size()) * static_cast<double>(call.mask.keys());
   const Index threads = work < 1e6 ? 1 : call.settings.threads;
-  std::atomic<Index> empty_rows{0};
+  std::atomic<Index> empty_rows{0}, overflowed_rows{0};
   parallel_for(threads, count, [&](Index task) {
     const Index head = task / blocks;
     const Index first = task % blocks * rows_at_once;
     const RowBlock block{head / call.mask.heads(), head % call.mask.heads(), first,
                          std::min(rows_at_once, n - first)};
-    empty_rows += attend(call, block, result);
+    const ZeroRows rows = attend(call, block, result);
+    empty_rows += rows.empty;
+    overflowed_rows += rows.overflowed;
   });
   result.empty_rows = empty_rows;
+  result.overflowed_rows = overflowed_rows;
 }
 
 }  // namespace

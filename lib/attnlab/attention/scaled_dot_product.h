@@ -34,6 +34,8 @@ struct AttentionResult {
   std::optional<Tensor<T>> weights;  // softmax over the keys, before dropout [batch, heads, n, m]
   Tensor<T> output;                  // weights V                           [batch, heads, n, d_v]
   Index empty_rows = 0;  // rows of [batch, heads, n] that may attend to no key: weights, output 0
+  // Rows that see keys, but with scores that are all -infinity: weights and output 0 too.
+  Index overflowed_rows = 0;
 };
 
 // Scaled dot-product attention, softmax(scale Q K^T) V (Vaswani et al., "Attention Is All You

@@ -62,6 +62,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// The edit distance, or more than any when the two have not a letter in common.
+std::size_t distance_if_near(std::string_view a, std::string_view b) {
+  const std::size_t distance = edit_distance(a, b);
+  return distance < std::max(a.size(), b.size()) ? distance : std::string_view::npos;
+}
+
+// Without the dashes and underscores, which are the easiest to forget.
+std::string letters_of(std::string_view name) {
+  std::string letters(name);
+  std::erase_if(letters, [](char c) { return c == '-' || c == '_'; });
+  return letters;
+}
+
 }  // namespace
 
 InputError::InputError(std::string_view source, std::string_view field, std::string_view value,
@@ -71,10 +84,6 @@ InputError::InputError(std::string_view source, std::string_view field, std::str
       field_(field),
       value_(value),
       rule_(rule) {}
-
-InputError InputError::with_source(std::string_view source) const {
-  return InputError(source, field_, value_, rule_);
-}
 
 std::string printable(std::string_view text, std::size_t limit) {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -108,8 +117,10 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : names) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best && distance < std::max(name.size(), candidate.size())) {
+    const std::size_t distance =
+        std::min(distance_if_near(name, candidate),
+                 distance_if_near(letters_of(name), letters_of(candidate)));
+    if (distance < best) {
       best = distance;
       nearest = candidate;
     }

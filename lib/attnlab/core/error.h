@@ -22,9 +22,6 @@ class InputError : public std::runtime_error {
   const std::string& value() const { return value_; }
   const std::string& rule() const { return rule_; }
 
-  // The same error, said of `source`, for code that learns only later where a value came from.
-  InputError with_source(std::string_view source) const;
-
  private:
   std::string source_, field_, value_, rule_;
 };
@@ -33,7 +30,8 @@ class InputError : public std::runtime_error {
 // cut at `limit` bytes with an ellipsis.
 std::string printable(std::string_view text, std::size_t limit = 200);
 
-// The entry of `names` nearest to `name` by edit distance, or "" when none is near.
+// The entry of `names` nearest to `name` by edit distance, with or without dashes and underscores,
+// or "" when none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace attnlab

@@ -80,13 +80,13 @@ std::uint64_t system_memory() {
 
 std::uint64_t available_memory() { return std::min(system_memory(), container_memory()); }
 
-void require_memory(std::uint64_t bytes, std::string_view what) {
+void require_memory(std::uint64_t bytes, std::string_view what, std::string_view value) {
   // Small work needs no look at the system, which costs more than the work.
   if (bytes < (std::uint64_t{1} << 26)) return;
   const std::uint64_t available = available_memory();
   if (bytes <= available) return;
   throw InputError(
-      "", what, "",
+      "", what, value,
       "needs " + memory_text(bytes) + " of memory, " + memory_text(available) + " are available");
 }
 

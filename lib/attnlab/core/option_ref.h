@@ -116,6 +116,10 @@ std::vector<OptionRef> options_of(S& options) {
   return out;
 }
 
+// The option's value in words for errors: "true", "0.5", "top-left", "mask.npy", "[2, 3]" of a
+// tensor in a path's place; empty when it has none.
+std::string value_of(const OptionRef& option);
+
 // The first of `options` whose value is not its default, null when there is none. The two lists are
 // of structs of one type; files and lists count as changed when they are not empty.
 const OptionRef* first_changed(const std::vector<OptionRef>& options,

@@ -38,7 +38,7 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   AttentionResult<T> attention =
       scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, want);
 
-  note_empty_rows(attention.empty_rows, notes);
+  note_zero_rows(attention.empty_rows, attention.overflowed_rows, notes);
   result.attention = attention_matrices(attention, layout, dtype);
   result.output = AnyTensor(layout.restore_output(std::move(attention.output))).cast(dtype);
   note_non_finite("output", *result.output, notes);

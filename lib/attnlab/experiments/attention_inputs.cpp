@@ -16,11 +16,25 @@ Shape drawn_shape(const SizeOptions& options, Index heads, Index n, Index d) {
   return {n, d};
 }
 
-RawAttentionInputs draw_inputs(const SizeOptions& options, std::uint64_t seed) {
+// Draws Q, K and V, the latter only with `values`.
+RawAttentionInputs draw_inputs(const SizeOptions& options, bool values, std::uint64_t seed) {
   const Index heads = options.heads.value_or(1);
   const Index kv_heads = options.kv_heads.value_or(heads);
+  require_divisor("kv_heads", kv_heads, "heads", heads);
   const Index n = options.n.value_or(5), m = options.m.value_or(n);
-  const Index d_k = options.d_k.value_or(8), d_v = options.d_v.value_or(d_k);
+  const Index d_k = options.d_k.value_or(8);
+  const Index d_v = values ? options.d_v.value_or(d_k) : 0;
+  const SizedAxis batch{"batch", options.batch.value_or(1)}, queries{"n", n},
+      keys{options.m ? "m" : "n", m}, width{"d_k", d_k};
+  const SizedAxis value_width{options.d_v ? "d_v" : "d_k", d_v};
+  const SizedAxis query_heads{"heads", heads}, key_heads{"kv_heads", kv_heads};
+  std::vector<SizedTensor> needed = {{batch, query_heads, queries, width},
+                                     {batch, key_heads, keys, width}};
+  if (values) {
+    needed.push_back({batch, key_heads, keys, value_width});
+    needed.push_back({batch, query_heads, queries, value_width});  // the output
+  }
+  require_drawing_memory(needed, options.dtype);
   RawAttentionInputs raw;
   raw.q = draw_normal(drawn_shape(options, heads, n, d_k), seed, Stream::input_q);
   raw.k = draw_normal(drawn_shape(options, kv_heads, m, d_k), seed, Stream::input_k);
@@ -28,18 +42,28 @@ RawAttentionInputs draw_inputs(const SizeOptions& options, std::uint64_t seed) {
   return raw;
 }
 
-RawAttentionInputs read_inputs(const QueryKeyOptions& query_key, const ValueOptions& value,
+// Keys [.., m, d] to values of width 0.
+AnyTensor without_width(const Shape& keys) {
+  std::vector<Index> axes(keys.axes().begin(), keys.axes().end());
+  if (!axes.empty()) axes.back() = 0;
+  return Tensor<float>(Shape(axes));
+}
+
+// Reads Q, K and V, the latter only where there are `value` options.
+RawAttentionInputs read_inputs(const QueryKeyOptions& query_key, const ValueOptions* value,
                                std::vector<std::string>& notes) {
   const auto read = [&](const TensorSource& source, std::string_view name) {
     if (source.empty()) {
-      throw InputError("", name, "", "is needed: give q, k and v, or none of them");
+      throw InputError("", name, "",
+                       value == nullptr ? "is needed: give q and k, or none of them"
+                                        : "is needed: give q, k and v, or none of them");
     }
     return read_tensor(source, name, notes);
   };
   RawAttentionInputs raw;
   raw.q = read(query_key.q, "q");
   raw.k = read(query_key.k, "k");
-  raw.v = read(value.v, "v");
+  raw.v = value == nullptr ? without_width(raw.k.shape()) : read(value->v, "v");
   const Shape& q = raw.q.shape();
   const auto require_rank = [&](const AnyTensor& tensor, std::string_view name) {
     if (tensor.shape().rank() == q.rank()) return;
@@ -62,30 +86,63 @@ void read_past(const ValueOptions& value, RawAttentionInputs& raw,
   raw.past_v = read_tensor(value.past_v, "past_v", notes);
 }
 
-}  // namespace
+void round_inputs(RawAttentionInputs& raw, std::vector<std::string>& notes) {
+  const auto round = [&](AnyTensor& tensor, std::string_view name) {
+    tensor = rounded_to(raw.dtype, std::move(tensor), name, notes);
+  };
+  round(raw.q, "q");
+  round(raw.k, "k");
+  round(raw.v, "v");
+  if (raw.past_k) round(*raw.past_k, "past_k");
+  if (raw.past_v) round(*raw.past_v, "past_v");
+}
 
-RawAttentionInputs read_attention_inputs(const QueryKeyOptions& query_key,
-                                         const ValueOptions& value, const SizeOptions& sizes,
-                                         std::uint64_t seed, std::vector<std::string>& notes) {
-  const bool drawn = query_key.q.empty() && query_key.k.empty() && value.v.empty();
-  RawAttentionInputs raw = drawn ? draw_inputs(sizes, seed) : read_inputs(query_key, value, notes);
+void note_drawn(const RawAttentionInputs& raw, bool values, std::uint64_t seed,
+                std::vector<std::string>& notes) {
+  const std::string q = raw.q.shape().str(), k = raw.k.shape().str();
+  const std::string names = values ? fmt::format("q {}, k {} and v {}", q, k, raw.v.shape().str())
+                                   : fmt::format("q {} and k {}", q, k);
+  notes.push_back(fmt::format("{} are standard normal, drawn from seed {}", names, seed));
+}
+
+RawAttentionInputs read_or_draw(const QueryKeyOptions& query_key, const ValueOptions* value,
+                                const SizeOptions& sizes, std::uint64_t seed,
+                                std::vector<std::string>& notes) {
+  const bool drawn =
+      query_key.q.empty() && query_key.k.empty() && (value == nullptr || value->v.empty());
+  RawAttentionInputs raw =
+      drawn ? draw_inputs(sizes, value != nullptr, seed) : read_inputs(query_key, value, notes);
   raw.drawn = drawn;
-  if (drawn) {
-    notes.push_back(fmt::format("q {}, k {} and v {} are standard normal, drawn from seed {}",
-                                raw.q.shape().str(), raw.k.shape().str(), raw.v.shape().str(),
-                                seed));
-  }
-  read_past(value, raw, notes);
-  std::vector<DType> dtypes = {raw.q.dtype(), raw.k.dtype(), raw.v.dtype()};
+  if (drawn) note_drawn(raw, value != nullptr, seed, notes);
+  if (value != nullptr) read_past(*value, raw, notes);
+  std::vector<DType> dtypes = {raw.q.dtype(), raw.k.dtype()};
+  if (value != nullptr) dtypes.push_back(raw.v.dtype());
   if (raw.past_k) dtypes.insert(dtypes.end(), {raw.past_k->dtype(), raw.past_v->dtype()});
   raw.dtype = resolve_precision(sizes.dtype, dtypes);
+  round_inputs(raw, notes);
   raw.layout.rank = raw.q.shape().rank();
   raw.layout.packed = !drawn && sizes.heads && raw.layout.rank < 4;
   if (!drawn && sizes.kv_heads && !sizes.heads && raw.layout.rank < 4) {
     throw InputError("", "kv_heads", std::to_string(*sizes.kv_heads),
                      "needs heads: together they split the last axes");
   }
+  if (sizes.heads && sizes.kv_heads) {
+    require_divisor("kv_heads", *sizes.kv_heads, "heads", *sizes.heads);
+  }
   return raw;
+}
+
+}  // namespace
+
+RawAttentionInputs read_attention_inputs(const QueryKeyOptions& query_key,
+                                         const ValueOptions& value, const SizeOptions& sizes,
+                                         std::uint64_t seed, std::vector<std::string>& notes) {
+  return read_or_draw(query_key, &value, sizes, seed, notes);
+}
+
+RawAttentionInputs read_query_key(const QueryKeyOptions& query_key, const SizeOptions& sizes,
+                                  std::uint64_t seed, std::vector<std::string>& notes) {
+  return read_or_draw(query_key, nullptr, sizes, seed, notes);
 }
 
 template <class T>

@@ -49,10 +49,15 @@ struct RawAttentionInputs {
   bool drawn = false;
 };
 
-// Reads or draws Q, K and V. Throws InputError.
+// Reads or draws Q, K and V and rounds them to the dtype of the results. Throws InputError, also
+// when there is not the memory for all that is drawn.
 RawAttentionInputs read_attention_inputs(const QueryKeyOptions& query_key,
                                          const ValueOptions& value, const SizeOptions& sizes,
                                          std::uint64_t seed, std::vector<std::string>& notes);
+
+// The same without values, for what needs none: V is of width 0.
+RawAttentionInputs read_query_key(const QueryKeyOptions& query_key, const SizeOptions& sizes,
+                                  std::uint64_t seed, std::vector<std::string>& notes);
 
 // The same as [batch, heads, n, d], the past put before K and V.
 template <class T>

@@ -40,11 +40,19 @@ void note_non_finite(std::string_view name, const AnyTensor& tensor,
       fmt::format("{}: {} of {} values are NaN or infinite", name, count, tensor.size()));
 }
 
-void note_empty_rows(Index empty_rows, std::vector<std::string>& notes) {
-  if (empty_rows == 0) return;
-  notes.push_back(fmt::format("{} {} no key: {} weights and output are 0", empty_rows,
-                              empty_rows == 1 ? "row has" : "rows have",
-                              empty_rows == 1 ? "its" : "their"));
+void note_zero_rows(Index empty_rows, Index overflowed_rows, std::vector<std::string>& notes,
+                    std::string_view zeros) {
+  if (empty_rows > 0) {
+    const bool one = empty_rows == 1;
+    notes.push_back(fmt::format("{} {} no key: {} {} are 0", empty_rows,
+                                one ? "row has" : "rows have", one ? "its" : "their", zeros));
+  }
+  if (overflowed_rows > 0) {
+    const bool one = overflowed_rows == 1;
+    notes.push_back(fmt::format(
+        "{} {} keys, but scores that are all -infinity (overflow, unless given so): {} {} are 0",
+        overflowed_rows, one ? "row sees" : "rows see", one ? "its" : "their", zeros));
+  }
 }
 
 template AttentionMatrices attention_matrices(AttentionResult<float>&, const HeadLayout&, DType);

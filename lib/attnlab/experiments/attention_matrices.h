@@ -46,7 +46,9 @@ Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions&
 void note_non_finite(std::string_view name, const AnyTensor& tensor,
                      std::vector<std::string>& notes);
 
-// "1 row has no key: its weights and output are 0", when there are such rows.
-void note_empty_rows(Index empty_rows, std::vector<std::string>& notes);
+// "1 row has no key: its weights and output are 0", when there are such rows; `zeros` is what is 0.
+// Rows that see keys with scores of -infinity only are told apart.
+void note_zero_rows(Index empty_rows, Index overflowed_rows, std::vector<std::string>& notes,
+                    std::string_view zeros = "weights and output");
 
 }  // namespace attnlab

@@ -29,7 +29,9 @@ struct CompareOptions {
   }
 };
 
-// How two tensors of one name differ. Figures are over the elements that are finite in both.
+// How two entries of one name differ: tensors, or of results also texts, booleans and undefined
+// values, which agree with their like only. Figures are over the elements that are finite numbers
+// in both; integers are compared as integers. Of what only one side has, every element is apart.
 struct CompareRow {
   std::string name;
   std::string shape;
@@ -44,8 +46,9 @@ struct CompareRow {
   static constexpr auto fields() {
     using R = CompareRow;
     return std::tuple(
-        field("name", &R::name, "the tensor"), field("shape", &R::shape, "its shape"),
-        field("dtype_a", &R::dtype_a, "dtype of a"), field("dtype_b", &R::dtype_b, "dtype of b"),
+        field("name", &R::name, "the tensor, scalar or column"),
+        field("shape", &R::shape, "its shape"), field("dtype_a", &R::dtype_a, "dtype of a"),
+        field("dtype_b", &R::dtype_b, "dtype of b"),
         field("equal", &R::equal, "every element agrees within the tolerance"),
         field("apart", &R::apart, "elements that do not"),
         field("max_abs_error", &R::max_abs_error, "max |a - b|"),
@@ -71,8 +74,8 @@ struct CompareResult {
   }
 };
 
-// Throws InputError when a file cannot be read or a shape differs. NaN agrees with NaN, and an
-// infinity with itself; both are apart from everything else.
+// Throws InputError when a file cannot be read, a shape differs or no name is common. NaN agrees
+// with NaN, and an infinity with itself; both are apart from everything else.
 CompareResult compare(const CompareOptions& options, const Request& want);
 
 }  // namespace attnlab

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "attnlab/core/error.h"
-#include "attnlab/io/safetensors.h"
+#include "attnlab/experiments/precision.h"
 
 namespace attnlab {
 namespace {
@@ -157,6 +157,10 @@ std::vector<DType> LayerFile::dtypes() const {
   return dtypes;
 }
 
+void LayerFile::round_to(DType dtype, std::vector<std::string>& notes) {
+  for (auto& [name, tensor] : tensors_) tensor = rounded_to(dtype, std::move(tensor), name, notes);
+}
+
 template <class T>
 MultiHeadParams<T> LayerFile::params(Index heads, Index kv_heads) const {
   const Layout& layout = kLayouts[layout_];
@@ -185,11 +189,10 @@ MultiHeadParams<T> LayerFile::params(Index heads, Index kv_heads) const {
 }
 
 template <class T>
-void write_layer(const std::string& path, const MultiHeadParams<T>& params, DType dtype,
-                 std::string_view field) {
-  std::vector<NamedTensor> tensors;
+LayerTensors layer_tensors(const MultiHeadParams<T>& params, DType dtype) {
+  LayerTensors layer{{}, params.heads, params.kv_heads};
   const auto add = [&](const char* name, const Tensor<T>& tensor) {
-    tensors.push_back({name, AnyTensor(tensor).cast(dtype)});
+    layer.tensors.push_back({name, AnyTensor(tensor).cast(dtype)});
   };
   const auto add_bias = [&](const char* name, const std::optional<Tensor<T>>& tensor) {
     if (tensor) add(name, *tensor);
@@ -202,16 +205,31 @@ void write_layer(const std::string& path, const MultiHeadParams<T>& params, DTyp
   add_bias("b_k", params.b_k);
   add_bias("b_v", params.b_v);
   add_bias("b_o", params.b_o);
+  return layer;
+}
+
+void write_layer(const std::string& path, const LayerTensors& layer, std::string_view field) {
   write_safetensors(
-      path, tensors, field,
-      {{"heads", std::to_string(params.heads)}, {"kv_heads", std::to_string(params.kv_heads)}});
+      path, layer.tensors, field,
+      {{"heads", std::to_string(layer.heads)}, {"kv_heads", std::to_string(layer.kv_heads)}});
+}
+
+template <class T>
+void round_params(MultiHeadParams<T>& params, DType dtype) {
+  const auto round = [&](Tensor<T>& tensor) {
+    tensor = AnyTensor(std::move(tensor)).cast(dtype).template cast<T>();
+  };
+  for (Tensor<T>* weight : {&params.w_q, &params.w_k, &params.w_v, &params.w_o}) round(*weight);
+  for (auto* bias : {&params.b_q, &params.b_k, &params.b_v, &params.b_o}) {
+    if (*bias) round(**bias);
+  }
 }
 
 template MultiHeadParams<float> LayerFile::params(Index, Index) const;
 template MultiHeadParams<double> LayerFile::params(Index, Index) const;
-template void write_layer(const std::string&, const MultiHeadParams<float>&, DType,
-                          std::string_view);
-template void write_layer(const std::string&, const MultiHeadParams<double>&, DType,
-                          std::string_view);
+template LayerTensors layer_tensors(const MultiHeadParams<float>&, DType);
+template LayerTensors layer_tensors(const MultiHeadParams<double>&, DType);
+template void round_params(MultiHeadParams<float>&, DType);
+template void round_params(MultiHeadParams<double>&, DType);
 
 }  // namespace attnlab

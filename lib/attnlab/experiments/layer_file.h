@@ -9,6 +9,7 @@
 
 #include "attnlab/attention/multi_head.h"
 #include "attnlab/core/describe.h"
+#include "attnlab/io/safetensors.h"
 
 namespace attnlab {
 
@@ -37,6 +38,9 @@ class LayerFile {
   std::optional<Index> heads() const { return heads_; }
   std::optional<Index> kv_heads() const { return kv_heads_; }
 
+  // Rounds the tensors to `dtype`. What only that makes infinite is said in `notes`.
+  void round_to(DType dtype, std::vector<std::string>& notes);
+
   // The layer in the attnlab layout. Throws InputError naming the tensor that does not fit.
   template <class T>
   MultiHeadParams<T> params(Index heads, Index kv_heads) const;
@@ -49,10 +53,20 @@ class LayerFile {
   std::optional<Index> heads_, kv_heads_;
 };
 
-// Writes a layer in the attnlab layout as `dtype`, whole or not at all. Throws InputError naming
-// `field`.
+// A layer as a file in the attnlab layout holds it.
+struct LayerTensors {
+  std::vector<NamedTensor> tensors;
+  Index heads = 1, kv_heads = 1;
+};
+
 template <class T>
-void write_layer(const std::string& path, const MultiHeadParams<T>& params, DType dtype,
-                 std::string_view field);
+LayerTensors layer_tensors(const MultiHeadParams<T>& params, DType dtype);
+
+// Writes the layer, whole or not at all. Throws InputError naming `field`.
+void write_layer(const std::string& path, const LayerTensors& layer, std::string_view field);
+
+// Rounds all weights to `dtype`.
+template <class T>
+void round_params(MultiHeadParams<T>& params, DType dtype);
 
 }  // namespace attnlab

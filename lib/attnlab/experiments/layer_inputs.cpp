@@ -23,23 +23,23 @@ void refuse(const TensorSource& source, std::string_view name, std::string_view 
   if (!source.empty()) throw InputError("", name, source.path, rule);
 }
 
-void require_same_batch(const LayerInputs& inputs) {
+void require_same_batch(const LayerInputs& inputs, const LayerInputNames& names) {
   const Shape& queries = inputs.queries().shape();
   const auto check = [&](const std::optional<AnyTensor>& tensor, std::string_view name) {
     if (!tensor) return;
     const Shape& shape = tensor->shape();
     if (shape.rank() == queries.rank() && (shape.rank() == 2 || shape[0] == queries[0])) return;
-    throw InputError(
-        "", name, shape.str(),
-        fmt::format("need the rank and batch of {} {}", inputs.x ? "x" : "query", queries.str()));
+    throw InputError("", name, shape.str(),
+                     fmt::format("need the rank and batch of {} {}", inputs.x ? names.x : "query",
+                                 queries.str()));
   };
-  check(inputs.memory, "memory");
+  check(inputs.memory, names.memory);
   check(inputs.key, "key");
   check(inputs.value, "value");
 }
 
 LayerInputs read_inputs(const LayerInputOptions& options, const SizeOptions& sizes,
-                        std::vector<std::string>& notes) {
+                        std::vector<std::string>& notes, const LayerInputNames& names) {
   LayerInputs inputs;
   const bool apart = !options.query.empty() || !options.key.empty() || !options.value.empty();
   if (apart) {
@@ -52,12 +52,12 @@ LayerInputs read_inputs(const LayerInputOptions& options, const SizeOptions& siz
       }
     }
   }
-  inputs.x = read_sequence(options.x, "x", notes);
-  inputs.memory = read_sequence(options.memory, "memory", notes);
+  inputs.x = read_sequence(options.x, names.x, notes);
+  inputs.memory = read_sequence(options.memory, names.memory, notes);
   inputs.query = read_sequence(options.query, "query", notes);
   inputs.key = read_sequence(options.key, "key", notes);
   inputs.value = read_sequence(options.value, "value", notes);
-  require_same_batch(inputs);
+  require_same_batch(inputs, names);
   const Shape& queries = inputs.queries().shape();
   require_size("batch", sizes.batch, inputs.x ? "x" : "query",
                queries.rank() == 3 ? queries[0] : 1);
@@ -90,22 +90,64 @@ bool gives_layer_inputs(const LayerInputOptions& options) {
 }
 
 LayerInputs read_layer_inputs(const LayerInputOptions& options, const SizeOptions& sizes,
-                              std::vector<std::string>& notes) {
+                              std::vector<std::string>& notes, const LayerInputNames& names) {
   if (options.x.empty() && !options.memory.empty()) {
     throw InputError("", "x", "", "is needed: it attends to the memory");
   }
-  return read_inputs(options, sizes, notes);
+  return read_inputs(options, sizes, notes, names);
+}
+
+void round_inputs(LayerInputs& inputs, DType dtype, std::vector<std::string>& notes,
+                  const LayerInputNames& names) {
+  const auto round = [&](std::optional<AnyTensor>& tensor, std::string_view name) {
+    if (tensor) tensor = rounded_to(dtype, std::move(*tensor), name, notes);
+  };
+  round(inputs.x, names.x);
+  round(inputs.memory, names.memory);
+  round(inputs.query, "query");
+  round(inputs.key, "key");
+  round(inputs.value, "value");
+}
+
+void require_widths(const LayerInputs& inputs, const MultiHeadShape& shape) {
+  const auto check = [](const std::optional<AnyTensor>& tensor, std::string_view name, Index width,
+                        std::string_view weight) {
+    if (!tensor || tensor->shape()[-1] == width) return;
+    throw InputError("", name,
+                     fmt::format("{} columns {}", tensor->shape()[-1], tensor->shape().str()),
+                     fmt::format("need {}, the rows of {}", width, weight));
+  };
+  check(inputs.x, "x", shape.d_query, "w_q");
+  check(inputs.query, "query", shape.d_query, "w_q");
+  const auto& keys = inputs.memory ? inputs.memory : inputs.x ? inputs.x : inputs.key;
+  const auto& values = inputs.memory ? inputs.memory : inputs.x ? inputs.x : inputs.value;
+  const std::string_view one = inputs.memory ? "memory" : "x";
+  check(keys, inputs.key ? "key" : one, shape.d_key, "w_k");
+  check(values, inputs.value ? "value" : one, shape.d_value, "w_v");
 }
 
 LayerInputs draw_layer_inputs(const SizeOptions& sizes, Index d_query, Index d_key, bool cross,
-                              std::uint64_t seed, std::vector<std::string>& notes) {
+                              std::uint64_t seed, std::vector<std::string>& notes,
+                              const LayerInputNames& names) {
   LayerInputs inputs;
   const Index n = sizes.n.value_or(5), m = sizes.m.value_or(n);
+  const SizedAxis batch{"batch", sizes.batch.value_or(1)}, queries{names.n, n},
+      keys{sizes.m ? names.m : names.n, m};
+  const SizedAxis query_width{names.d_model, d_query}, key_width{names.d_model, d_key};
+  // x and memory, and what is at least computed from them: queries, keys, values and the output.
+  std::vector<SizedTensor> needed = {{batch, queries, query_width},
+                                     {batch, queries, query_width},
+                                     {batch, queries, query_width},
+                                     {batch, keys, key_width},
+                                     {batch, keys, key_width}};
+  if (cross) needed.push_back({batch, keys, key_width});
+  require_drawing_memory(needed, sizes.dtype);
   inputs.x = draw_normal(drawn_shape(sizes, n, d_query), seed, Stream::input_x);
   if (cross) {
     inputs.memory = draw_normal(drawn_shape(sizes, m, d_key), seed, Stream::input_memory);
-    notes.push_back(fmt::format("x {} and memory {} are standard normal, drawn from seed {}",
-                                inputs.x->shape().str(), inputs.memory->shape().str(), seed));
+    notes.push_back(fmt::format("{} {} and {} {} are standard normal, drawn from seed {}", names.x,
+                                inputs.x->shape().str(), names.memory, inputs.memory->shape().str(),
+                                seed));
     return inputs;
   }
   if (m != n) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnlab/attention/multi_head.h"
 #include "attnlab/experiments/layer_options.h"
 
 namespace attnlab {
@@ -26,14 +27,27 @@ Tensor<T> with_batch(const AnyTensor& tensor);
 // Any of the inputs comes from the user; without one, all are drawn.
 bool gives_layer_inputs(const LayerInputOptions& options);
 
+// What errors and notes call the inputs and the options of their sizes.
+struct LayerInputNames {
+  std::string_view x = "x", memory = "memory", n = "n", m = "m", d_model = "d_model";
+};
+
 // Reads the inputs the options name. Every one has rank 2 or 3, the same for all. Throws
 // InputError.
 LayerInputs read_layer_inputs(const LayerInputOptions& options, const SizeOptions& sizes,
-                              std::vector<std::string>& notes);
+                              std::vector<std::string>& notes, const LayerInputNames& names = {});
+
+// Rounds the inputs to `dtype`.
+void round_inputs(LayerInputs& inputs, DType dtype, std::vector<std::string>& notes,
+                  const LayerInputNames& names = {});
+
+// Throws InputError naming the input that is not as wide as the layer's weights need it.
+void require_widths(const LayerInputs& inputs, const MultiHeadShape& shape);
 
 // Draws x [n, d_query] and, when `cross`, a memory [m, d_key], with a batch axis before when one is
 // asked for. Throws InputError.
 LayerInputs draw_layer_inputs(const SizeOptions& sizes, Index d_query, Index d_key, bool cross,
-                              std::uint64_t seed, std::vector<std::string>& notes);
+                              std::uint64_t seed, std::vector<std::string>& notes,
+                              const LayerInputNames& names = {});
 
 }  // namespace attnlab

@@ -84,7 +84,8 @@ void set_diagonal(Mask& mask, const MaskOptions& options, const std::vector<Inde
     throw InputError("", "offset", fmt::format("{}", *options.offset),
                      "give either an offset or an alignment");
   }
-  const bool used = options.causal || options.window_left >= 0 || options.window_right >= 0;
+  const bool used =
+      options.causal.value_or(false) || options.window_left >= 0 || options.window_right >= 0;
   if (options.offset && !used) {
     throw InputError("", "offset", fmt::format("{}", *options.offset),
                      "needs causal or a window, which it is the diagonal of");
@@ -125,7 +126,7 @@ Mask make_mask(const MaskOptions& options, Index batch, Index heads, Index queri
     mask.set_key_lengths(lengths);
   }
   set_diagonal(mask, options, lengths, past, notes);
-  if (options.causal) mask.set_causal();
+  if (options.causal.value_or(false)) mask.set_causal();
   if (options.window_left >= 0 || options.window_right >= 0) {
     mask.set_window(options.window_left, options.window_right);
   }

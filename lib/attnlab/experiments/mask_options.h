@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, 4> kChoiceNames<MaskKind> = {"auto
 
 // Which keys a query may attend to. All parts are composed with AND.
 struct MaskOptions {
-  bool causal = false;
+  std::optional<bool> causal;
   Align align = Align::automatic;
   std::optional<Index> offset;
   TensorSource mask;
@@ -37,7 +37,8 @@ struct MaskOptions {
 
   // Whether there is any mask at all.
   bool masks() const {
-    return causal || !mask.empty() || !key_lengths.empty() || window_left >= 0 || window_right >= 0;
+    return causal.value_or(false) || !mask.empty() || !key_lengths.empty() || window_left >= 0 ||
+           window_right >= 0;
   }
 
   static constexpr auto fields() {

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "attnlab/core/error.h"
 #include "attnlab/experiments/layer_inputs.h"
 #include "attnlab/io/atomic_file.h"
+#include "attnlab/io/tensor_format.h"
 
 namespace attnlab {
 namespace {
@@ -18,24 +21,45 @@ struct Use {
 Use use_of(const MultiheadOptions& options) {
   const bool memory = !options.inputs.memory.empty();
   const bool apart = !options.inputs.query.empty();
+  const bool causal = options.mask.causal.value_or(false);
   const auto refuse = [&](std::string_view rule) {
     throw InputError("", "role", kChoiceNames<Role>[static_cast<std::size_t>(options.role)], rule);
   };
   switch (options.role) {
     case Role::automatic:
-      return {.cross = memory || apart, .causal = options.mask.causal};
+      return {.cross = memory || apart, .causal = causal};
     case Role::encoder:
       if (memory || apart) refuse("attends to x itself: give x alone");
-      if (options.mask.causal) refuse("sees the whole sequence; causal is the role decoder");
+      if (causal) refuse("sees the whole sequence; causal is the role decoder");
       return {};
     case Role::decoder:
       if (memory || apart) refuse("attends to x itself: give x alone");
+      if (options.mask.causal == false) {
+        throw InputError("", "causal", "false",
+                         "the role decoder is causal: leave one of them out");
+      }
       return {.causal = true};
     case Role::cross:
       if (!memory && !apart && !options.inputs.x.empty()) refuse("needs a memory");
       break;
   }
-  return {.cross = true, .causal = options.mask.causal};
+  return {.cross = true, .causal = causal};
+}
+
+// The heads do not divide d_model: the one of them that was given is to blame.
+[[noreturn]] void refuse_heads(const LayerOptions& options, const SizeOptions& sizes,
+                               const LayerInputs* inputs, const MultiHeadShape& shape) {
+  const std::string rule =
+      fmt::format("need a multiple of the {} heads, or d_k given", shape.heads);
+  if (sizes.heads) {
+    throw InputError("", "heads", std::to_string(shape.heads),
+                     fmt::format("d_model, {}, must be a multiple of the heads, or d_k be given",
+                                 shape.d_output));
+  }
+  if (options.d_model || inputs == nullptr) {
+    throw InputError("", "d_model", std::to_string(shape.d_output), rule);
+  }
+  throw InputError("", inputs->x ? "x" : "query", fmt::format("width {}", shape.d_output), rule);
 }
 
 // The widths that a layer to be drawn has.
@@ -49,11 +73,8 @@ MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes
   shape.d_output = options.d_model.value_or(shape.d_query);
   shape.heads = sizes.heads.value_or(2);
   shape.kv_heads = sizes.kv_heads.value_or(shape.heads);
-  if (!sizes.d_k && shape.d_output % shape.heads != 0) {
-    throw InputError("", "heads", std::to_string(shape.heads),
-                     fmt::format("d_model, {}, must be a multiple of the heads, or d_k be given",
-                                 shape.d_output));
-  }
+  require_divisor("kv_heads", shape.kv_heads, "heads", shape.heads);
+  if (!sizes.d_k && shape.d_output % shape.heads != 0) refuse_heads(options, sizes, inputs, shape);
   shape.d_k = sizes.d_k.value_or(shape.d_output / shape.heads);
   shape.d_v = sizes.d_v.value_or(shape.d_k);
   shape.bias = options.bias;
@@ -62,6 +83,10 @@ MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes
 
 // What can be said before anything is read.
 void check_layer_options(const LayerOptions& options) {
+  const std::string extension = std::filesystem::path(options.params.path).extension().string();
+  if (!extension.empty() && format_of_name(options.params.path) != TensorFormat::safetensors) {
+    throw InputError("", "params", options.params.path, "need a .safetensors file");
+  }
   if (options.params.empty() && !options.prefix.empty()) {
     throw InputError("", "prefix", options.prefix, "needs params: it is of names in that file");
   }
@@ -101,6 +126,12 @@ MultiHeadParams<T> read_params(const LayerFile& file, const LayerOptions& option
     throw InputError("", "heads", "", "is needed: the params file does not say how many it has");
   }
   const std::optional<Index> kv_heads = sizes.kv_heads ? sizes.kv_heads : file.kv_heads();
+  if (kv_heads && *heads % *kv_heads != 0) {
+    if (sizes.kv_heads) require_divisor("kv_heads", *kv_heads, "heads", *heads);
+    throw InputError("", "heads", std::to_string(*heads),
+                     fmt::format("need a multiple of the {} kv_heads that {} says it has",
+                                 *kv_heads, options.params.path));
+  }
   MultiHeadParams<T> params = file.params<T>(*heads, kv_heads.value_or(*heads));
   const MultiHeadShape shape = params.shape();
   require_width("d_model", options.d_model, shape.d_output);
@@ -180,7 +211,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_heads("q", layer.q, result.q);
   keep_heads("k", layer.k, result.k);
   keep_heads("v", layer.v, result.v);
-  note_empty_rows(layer.attention.empty_rows, notes);
+  note_zero_rows(layer.attention.empty_rows, layer.attention.overflowed_rows, notes);
   result.attention = attention_matrices(layer.attention, layout, dtype);
   keep_heads("heads", layer.attention.output, result.heads);
   const auto keep_rows = [&](Tensor<T>& tensor) {
@@ -220,21 +251,25 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
   }
   if (dtypes.empty()) dtypes = {DType::float32};
   const DType dtype = resolve_precision(options.sizes.dtype, dtypes);
+  if (file) file->round_to(dtype, notes);
 
   return visit_compute_type(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::uint64_t seed = options.run.seed;
-    const MultiHeadParams<T> params =
+    MultiHeadParams<T> params =
         file ? read_params<T>(*file, layer, options.sizes)
              : draw_params<T>(layer, options.sizes, inputs ? &*inputs : nullptr, seed, notes);
-    if (!inputs) {
-      const MultiHeadShape shape = params.shape();
+    if (!file) round_params(params, dtype);
+    const MultiHeadShape shape = params.shape();
+    if (inputs) {
+      require_widths(*inputs, shape);
+    } else {
       inputs = draw_layer_inputs(options.sizes, shape.d_query, shape.d_key, use.cross, seed, notes);
     }
+    round_inputs(*inputs, dtype, notes);
     MultiheadResult result =
         multihead_as<T>(options, use, std::move(*inputs), params, dtype, want, std::move(notes));
-    if (!layer.save_params.empty())
-      write_layer(layer.save_params.path, params, dtype, "save_params");
+    if (!layer.save_params.empty()) result.layer = layer_tensors(params, dtype);
     return result;
   });
 }

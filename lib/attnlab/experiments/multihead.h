@@ -52,6 +52,7 @@ struct MultiheadResult {
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
   Index empty_rows = 0;
+  std::optional<LayerTensors> layer;  // to be saved, where that was asked for
   std::vector<std::string> notes;
 
   static constexpr auto fields() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -20,8 +21,13 @@ inline constexpr std::array<std::string_view, 5> kChoiceNames<Precision> = {
 // float64, and float16 beside bfloat16 is float32, the narrowest that holds both.
 DType resolve_precision(Precision precision, const std::vector<DType>& inputs);
 
+// `tensor` rounded to `dtype`: what a computation in it starts from. Values that only this makes
+// infinite are said in `notes`, of `name`.
+AnyTensor rounded_to(DType dtype, AnyTensor tensor, std::string_view name,
+                     std::vector<std::string>& notes);
+
 // Calls f(std::type_identity<T>{}) with the type that results of `dtype` are computed in: float64
-// in double, all others in float. 16-bit results are rounded once, at the end.
+// in double, all others in float. 16-bit inputs are rounded first, results once, at the end.
 template <class F>
 decltype(auto) visit_compute_type(DType dtype, F&& f) {
   if (dtype == DType::float64) return f(std::type_identity<double>{});

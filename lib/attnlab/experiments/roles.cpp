@@ -13,13 +13,18 @@ namespace attnlab {
 namespace {
 
 // The source is read as the memory of the target, which is what it becomes.
+constexpr LayerInputNames kNames = {
+    .x = "target", .memory = "source", .n = "n_target", .m = "n_source"};
+
 LayerInputs read_or_draw(const RolesOptions& options, std::vector<std::string>& notes) {
   if (options.source.empty() && options.target.empty()) {
     SizeOptions sizes;
     sizes.n = options.n_target.value_or(4);
     sizes.m = options.n_source.value_or(5);
+    sizes.dtype = options.dtype;
     const Index d_model = options.d_model.value_or(8);
-    return draw_layer_inputs(sizes, d_model, d_model, /*cross=*/true, options.run.seed, notes);
+    return draw_layer_inputs(sizes, d_model, d_model, /*cross=*/true, options.run.seed, notes,
+                             kNames);
   }
   if (options.source.empty() || options.target.empty()) {
     throw InputError("", options.source.empty() ? "source" : "target", "",
@@ -27,18 +32,22 @@ LayerInputs read_or_draw(const RolesOptions& options, std::vector<std::string>& 
   }
   if (options.n_source || options.n_target || options.d_model) {
     const char* name = options.n_source ? "n_source" : options.n_target ? "n_target" : "d_model";
-    throw InputError("", name, "", "is for drawing without files");
+    const Index value = *(options.n_source   ? options.n_source
+                          : options.n_target ? options.n_target
+                                             : options.d_model);
+    throw InputError("", name, std::to_string(value), "is for drawing without files");
   }
   LayerInputOptions inputs;
   inputs.x = options.target;
   inputs.memory = options.source;
-  return read_layer_inputs(inputs, {}, notes);
+  return read_layer_inputs(inputs, {}, notes, kNames);
 }
 
 template <class T>
 class Model {
  public:
-  Model(const RolesOptions& options, Index d_model) : options_(options), d_model_(d_model) {}
+  Model(const RolesOptions& options, Index d_model, DType dtype)
+      : options_(options), d_model_(d_model), dtype_(dtype) {}
 
   // One attention layer: `queries` [batch, n, d_model] attend to `memory` [batch, m, d_model].
   MultiHeadResult<T> attend(const Tensor<T>& queries, const Tensor<T>& memory, bool causal) {
@@ -46,8 +55,9 @@ class Model {
     shape.d_query = shape.d_key = shape.d_value = shape.d_output = d_model_;
     shape.heads = shape.kv_heads = options_.heads;
     shape.d_k = shape.d_v = d_model_ / options_.heads;
-    const MultiHeadParams<T> params =
+    MultiHeadParams<T> params =
         draw_multi_head<T>(shape, Init::xavier_uniform, 0, options_.run.seed, layers_++);
+    round_params(params, dtype_);
     Mask mask(queries.shape()[0], options_.heads, queries.shape()[1], memory.shape()[1]);
     if (causal) mask.set_causal();
     AttentionSettings settings;
@@ -59,6 +69,7 @@ class Model {
  private:
   const RolesOptions& options_;
   Index d_model_;
+  DType dtype_;
   std::uint64_t layers_ = 0;
 };
 
@@ -66,7 +77,7 @@ template <class T>
 RolesResult roles_as(const RolesOptions& options, const LayerInputs& inputs, DType dtype) {
   const Tensor<T> source = with_batch<T>(*inputs.memory);
   const Tensor<T> target = with_batch<T>(*inputs.x);
-  Model<T> model(options, inputs.x->shape()[-1]);
+  Model<T> model(options, inputs.x->shape()[-1], dtype);
   MultiHeadResult<T> encoder = model.attend(source, source, /*causal=*/false);
   MultiHeadResult<T> decoder = model.attend(target, target, /*causal=*/true);
   MultiHeadResult<T> cross = model.attend(decoder.output, encoder.output, /*causal=*/false);
@@ -108,11 +119,12 @@ RolesResult roles(const RolesOptions& options, const Request& want) {
       "layer normalisation or feed-forward parts",
       options.heads, options.run.seed));
   const DType dtype = resolve_precision(options.dtype, {inputs.x->dtype(), inputs.memory->dtype()});
+  round_inputs(inputs, dtype, notes, kNames);
   RolesResult result = visit_compute_type(dtype, [&](auto tag) {
     return roles_as<typename decltype(tag)::type>(options, inputs, dtype);
   });
-  if (want.has("source")) result.source = inputs.memory->cast(dtype);
-  if (want.has("target")) result.target = inputs.x->cast(dtype);
+  if (want.has("source")) result.source = inputs.memory;
+  if (want.has("target")) result.target = inputs.x;
   result.notes = std::move(notes);
   return result;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "attnlab/core/describe.h"
 #include "attnlab/core/random.h"
@@ -33,16 +35,29 @@ struct SizeOptions {
             {.range = at_least<Index>(1)}),
         field("d_v", &O::d_v, "width of a value head to draw, d_k unless given",
               {.range = at_least<Index>(1)}),
-        field(
-            "dtype", &O::dtype,
-            "precision; auto follows the files, text is float64, drawn tensors are float32; 16-bit "
-            "types are computed in float32 and rounded once"));
+        field("dtype", &O::dtype,
+              "precision; auto follows the files, text is float64, drawn tensors are float32; for "
+              "16-bit types inputs are rounded, the rest is computed in float32 and rounded once"));
   }
 };
 
 // Throws InputError when the option was given and the tensor read has another size.
 void require_size(std::string_view option, std::optional<Index> given, std::string_view tensor,
                   Index actual);
+
+// Throws InputError naming `option` when its value does not divide that of `of`.
+void require_divisor(std::string_view option, Index value, std::string_view of, Index whole);
+
+// One axis of a tensor to be drawn or computed from it: how long, and the option that says so.
+struct SizedAxis {
+  std::string_view option;
+  Index length = 0;
+};
+using SizedTensor = std::vector<SizedAxis>;
+
+// Throws InputError naming the option of the longest axis when these tensors do not fit the memory
+// together, all drawn in float32 and, for another precision, copied to it.
+void require_drawing_memory(const std::vector<SizedTensor>& tensors, Precision precision);
 
 // Standard normals from the seed. Throws InputError when there is not the memory for them.
 AnyTensor draw_normal(const Shape& shape, std::uint64_t seed, Stream stream);

@@ -239,14 +239,23 @@ class Matrices {
   std::vector<std::optional<double>> differences_;
 };
 
+std::string methods_text(const std::vector<SoftmaxMethod>& methods) {
+  std::string text;
+  for (const SoftmaxMethod method : methods) {
+    text += text.empty() ? "" : ",";
+    text += kChoiceNames<SoftmaxMethod>[static_cast<std::size_t>(method)];
+  }
+  return text;
+}
+
 void check_options(const SoftmaxOptions& options) {
   const auto& methods = options.method;
   if (methods.empty()) throw InputError("", "method", "", "need stable, naive or both");
   if (std::count(methods.begin(), methods.end(), methods.front()) > 1 || methods.size() > 2) {
-    throw InputError("", "method", "", "need each method once");
+    throw InputError("", "method", methods_text(methods), "need each method once");
   }
   if (options.jacobian && methods.size() > 1) {
-    throw InputError("", "jacobian", "", "need one method: the rows of two hold no matrices");
+    throw InputError("", "jacobian", "true", "need one method: the rows of two hold no matrices");
   }
   if (!(options.temperature > 0) || std::isinf(options.temperature)) {
     throw InputError("", "temperature", fmt::format("{}", options.temperature),
@@ -277,8 +286,8 @@ SoftmaxResult softmax(const SoftmaxOptions& options, const Request& want) {
   std::vector<std::string> notes;
   AnyTensor given = read_softmax_input(options, notes);
   const DType dtype = resolve_precision(options.dtype, {given.dtype()});
-  note_overflow(given, dtype, notes);
-  SoftmaxResult result = std::move(given).cast(dtype).visit([&](const auto& x) -> SoftmaxResult {
+  const AnyTensor rounded = rounded_to(dtype, std::move(given), "x", notes);
+  SoftmaxResult result = rounded.visit([&](const auto& x) -> SoftmaxResult {
     using T = std::decay_t<decltype(x[0])>;
     if constexpr (std::is_integral_v<T>) {
       return {};  // resolve_precision names floating types only

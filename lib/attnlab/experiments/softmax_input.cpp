@@ -13,14 +13,14 @@ namespace attnlab {
 AnyTensor read_softmax_input(const SoftmaxOptions& options, std::vector<std::string>& notes) {
   if (!options.values.empty()) {
     if (!options.x.empty()) {
-      throw InputError("", "values", "", "give either numbers or --x, not both");
+      throw InputError("", "values", "", "give either numbers or a tensor x, not both");
     }
     Tensor<double> row(Shape{static_cast<Index>(options.values.size())});
     std::copy(options.values.begin(), options.values.end(), row.data());
     return row;
   }
   if (options.x.empty()) {
-    throw InputError("", "values", "", "need numbers, or a tensor in their place (--x)");
+    throw InputError("", "values", "", "need numbers, or a tensor x in their place");
   }
   AnyTensor x = read_tensor(options.x, "x", notes);
   if (x.shape().rank() == 0) {

@@ -91,19 +91,6 @@ Troubles troubles_of(SoftmaxMethod method, const RowsOf<T>& x, double temperatur
 
 }  // namespace
 
-void note_overflow(const AnyTensor& given, DType dtype, std::vector<std::string>& notes) {
-  if (dtype == given.dtype()) return;
-  const AnyTensor cast = given.cast(dtype);
-  Index overflows = 0;
-  for (Index i = 0; i < given.size(); ++i) {
-    if (std::isfinite(given.at(i)) && !std::isfinite(cast.at(i))) ++overflows;
-  }
-  if (overflows > 0) {
-    notes.push_back(fmt::format("{} of x beyond the range of {}: infinite in it",
-                                count_of(overflows, "value"), dtype_name(dtype)));
-  }
-}
-
 template <class T>
 void add_softmax_notes(SoftmaxMethod method, const RowsOf<T>& x, double temperature,
                        std::vector<std::string>& notes) {

@@ -7,9 +7,6 @@
 
 namespace attnlab {
 
-// What the dtype makes infinite that was finite in `given`, when there is such.
-void note_overflow(const AnyTensor& given, DType dtype, std::vector<std::string>& notes);
-
 // What `method` makes of the rows that a reader would stumble over: for stable rows without a
 // finite logit, or with NaN or +infinity; for naive the exponentials that overflow or vanish.
 template <class T>

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/error.h"
-#include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/layer_inputs.h"
 #include "attnlab/io/tensor_file.h"
 
@@ -32,25 +32,35 @@ MultiheadResult through_layer(const WeightsOptions& options) {
   return multihead(layer, {"weights", "w_q", "w_k", "w_v", "w_o"});
 }
 
-AttendResult through_attend(const WeightsOptions& options) {
-  AttendOptions attend_options;
-  attend_options.query_key = options.query_key;
-  // The values do not matter to the weights: the keys stand in for them.
-  attend_options.value.v = options.query_key.k;
-  attend_options.sizes = options.sizes;
-  attend_options.scores = options.scores;
-  attend_options.mask = options.mask;
-  attend_options.run = options.run;
-  return attend(attend_options, {"weights"});
+// softmax(mask(scale q k^T)) as attend computes it; the values do not matter to it.
+WeightsResult from_query_key(const WeightsOptions& options) {
+  WeightsResult result;
+  const SizeOptions& sizes = options.sizes;
+  RawAttentionInputs raw = read_query_key(options.query_key, sizes, options.run.seed, result.notes);
+  const DType dtype = raw.dtype;
+  const HeadLayout layout = raw.layout;
+  visit_compute_type(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const AttentionInputs<T> inputs = split_attention_inputs<T>(sizes, std::move(raw));
+    const Shape &q = inputs.q.shape(), &k = inputs.k.shape();
+    const Mask mask = make_mask(options.mask, q[0], q[1], q[2], k[2], /*past=*/0, result.notes);
+    const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
+    AttentionResult<T> attention =
+        scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, {"weights"});
+    note_zero_rows(attention.empty_rows, attention.overflowed_rows, result.notes, "weights");
+    result.weights = attention_matrices(attention, layout, dtype).weights;
+  });
+  note_non_finite("weights", *result.weights, result.notes);
+  return result;
 }
 
-// Nothing that belongs to computing may be given where there is nothing to compute.
+// Options that would change nothing may not be given.
 template <class S>
 void require_defaults(const S& options, std::string_view rule) {
   S given = options, initial;
   const std::vector<OptionRef> refs = options_of(given), defaults = options_of(initial);
   if (const OptionRef* option = first_changed(refs, defaults)) {
-    throw InputError("", option->name, "", rule);
+    throw InputError("", option->name, value_of(*option), rule);
   }
 }
 
@@ -58,17 +68,25 @@ void check_use(const WeightsOptions& options) {
   if (!options.weights.empty()) {
     constexpr std::string_view kRule =
         "is for weights that are computed; these are given, as they are";
+    require_defaults(options.layer, kRule);
     require_defaults(options.sizes, kRule);
     require_defaults(options.scores, kRule);
     require_defaults(options.mask, kRule);
+  } else if (!names_a_layer(options)) {
+    require_defaults(options.layer,
+                     "is for weights of a layer: give its input x, params or d_model too");
+    if (options.sizes.d_v) {
+      throw InputError("", "d_v", std::to_string(*options.sizes.d_v),
+                       "is for values, which weights do not need");
+    }
   }
-  if (options.projections && (options.head || options.average || options.top)) {
-    throw InputError("",
-                     options.head      ? "head"
-                     : options.average ? "average"
-                                       : "top",
-                     "", "is for attention weights, not for projections");
-  }
+  if (!options.projections) return;
+  constexpr std::string_view kRule = "is for attention weights, not for projections";
+  if (options.head) throw InputError("", "head", std::to_string(*options.head), kRule);
+  if (options.average) throw InputError("", "average", "true", kRule);
+  if (options.top) throw InputError("", "top", std::to_string(*options.top), kRule);
+  require_defaults(options.scores, kRule);
+  require_defaults(options.mask, kRule);
 }
 
 void require_one_source(const WeightsOptions& options) {
@@ -115,10 +133,20 @@ AnyTensor choose_heads(AnyTensor all, const WeightsOptions& options) {
   return AnyTensor(std::move(to).reshaped(result)).cast(all.dtype());
 }
 
+// NaN wherever one stands in the row; std::max_element would find it or not.
+double largest(std::span<const double> row) {
+  double max = row.empty() ? 0 : row[0];
+  for (const double weight : row) {
+    if (std::isnan(weight)) return weight;
+    max = std::max(max, weight);
+  }
+  return max;
+}
+
 WeightsRow describe_row(std::span<const double> row, Index top) {
   WeightsRow result;
   result.sum = std::accumulate(row.begin(), row.end(), 0.0);
-  result.max = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  result.max = largest(row);
   const bool distribution =
       result.sum > 0 && std::isfinite(result.sum) &&
       std::all_of(row.begin(), row.end(), [](double weight) { return weight >= 0; });
@@ -177,6 +205,7 @@ WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
   if (names_a_layer(options)) {
     MultiheadResult layer = through_layer(options);
     result.notes = std::move(layer.notes);
+    result.layer = std::move(layer.layer);
     if (options.projections) {
       result.w_q = std::move(layer.w_q);
       result.w_k = std::move(layer.w_k);
@@ -186,9 +215,7 @@ WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
     }
     result.weights = std::move(layer.attention.weights);
   } else if (options.weights.empty()) {
-    AttendResult attended = through_attend(options);
-    result.notes = std::move(attended.notes);
-    result.weights = std::move(attended.attention.weights);
+    result = from_query_key(options);
   } else {
     result.weights = read_tensor(options.weights, "weights", result.notes);
     if (result.weights->shape().rank() < 2) {

@@ -74,6 +74,7 @@ struct WeightsRow {
 struct WeightsResult {
   std::optional<AnyTensor> weights, w_q, w_k, w_v, w_o;
   std::vector<WeightsRow> rows;
+  std::optional<LayerTensors> layer;  // to be saved, where that was asked for
   std::vector<std::string> notes;
 
   static constexpr auto fields() {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "attnlab/core/error.h"
+#include "attnlab/core/text.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/memory_watch.h"
 #include "attnlab/io/text_encoding.h"
@@ -11,17 +12,6 @@ namespace attnlab {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;
-
-// "line 2, column 7", both from 1, columns counted in characters.
-std::string place(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, offset);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::string_view row = before.substr(before.rfind('\n') + 1);
-  const auto column = 1 + std::count_if(row.begin(), row.end(), [](char c) {
-                        return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-                      });
-  return "line " + std::to_string(line) + ", column " + std::to_string(column);
-}
 
 // The letters around `offset`, with the sign before them.
 std::string_view word_at(std::string_view text, std::size_t offset) {
@@ -39,9 +29,8 @@ std::string syntax_hint(std::string_view text, std::size_t offset) {
   static constexpr std::array<std::string_view, 4> kBare = {"nan", "inf", "infinity", "none"};
   if (offset >= text.size()) return "the text ends too early";
   const std::string_view word = word_at(text, offset);
-  std::string lower(word.substr(word.find_first_not_of("+-") == 1 ? 1 : 0).substr(0, 16));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower =
+      lower_case(word.substr(word.find_first_not_of("+-") == 1 ? 1 : 0).substr(0, 16));
   if (std::find(kBare.begin(), kBare.end(), lower) != kBare.end()) {
     return std::string(word) +
            " is not JSON, write \"NaN\", \"Infinity\" or \"-Infinity\" with the quotes";
@@ -57,7 +46,7 @@ std::string syntax_hint(std::string_view text, std::size_t offset) {
   return "";
 }
 
-// The parser's own words, without the position that place() tells.
+// The parser's own words, without the position that text_place() tells.
 std::string parser_message(const nlohmann::detail::exception& error) {
   const std::string_view what = error.what();
   const std::size_t start = what.find("syntax error");
@@ -106,7 +95,7 @@ class TreeBuilder {
     }
     // The parser has read the byte that it stumbled over.
     const std::size_t offset = std::min(position > 0 ? position - 1 : 0, text_.size());
-    std::string field = place(text_, offset);
+    std::string field = text_place(text_, offset);
     if (const std::string at = path(); !at.empty()) field += " (at " + at + ")";
     const std::string hint = syntax_hint(text_, offset);
     throw InputError(source_, field, "", hint.empty() ? parser_message(error) : hint);

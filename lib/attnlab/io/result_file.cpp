@@ -1,71 +1,133 @@
 #include "attnlab/io/result_file.h"
 
-#include <cmath>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
 
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
+#include "attnlab/io/number_text.h"
+#include "attnlab/io/safetensors.h"
 #include "attnlab/io/tensor_file.h"
 
 namespace attnlab {
 namespace {
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 bool is_number(const Json& value) {
   return value.is_number() ||
-         (value.is_string() && (value == "NaN" || value == "Infinity" || value == "-Infinity"));
+         (value.is_string() && parse_non_finite(value.get_ref<const std::string&>()));
 }
 
-// The numeric columns of a list of row objects.
-void append_columns(const Json& rows, std::string_view source, std::vector<NamedTensor>& out) {
-  if (rows.empty() || !rows[0].is_object()) return;
-  for (const auto& [name, first] : rows[0].items()) {
-    Tensor<double> column(Shape{static_cast<Index>(rows.size())}, std::nan(""));
-    bool numeric = false;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto cell = rows[i].find(name);
-      if (cell == rows[i].end() || !is_number(*cell)) continue;
-      column[static_cast<Index>(i)] = tensor_from_json(*cell, source, name).at(0);
-      numeric = true;
+// Numbers or booleans all through, which make a tensor.
+bool is_tensor(const Json& value) {
+  if (!value.is_array()) return is_number(value) || value.is_boolean();
+  return !value.empty() && std::all_of(value.begin(), value.end(), is_tensor);
+}
+
+// Cells of any kind one after the other, lists taken apart.
+class Cells {
+ public:
+  explicit Cells(std::string_view source) : source_(source) {}
+
+  void add(const Json& cell) {
+    if (cell.is_array() && !cell.empty()) {
+      place_.push_back(0);
+      for (const Json& inner : cell) {
+        add(inner);
+        ++place_.back();
+      }
+      place_.pop_back();
+      return;
     }
-    if (numeric) out.push_back({name, std::move(column)});
+    const bool number = is_number(cell);
+    numbers_.push_back(number ? tensor_from_json(cell, source_, "").at(0)
+                              : std::numeric_limits<double>::quiet_NaN());
+    texts_.push_back(number ? "" : cell.dump());
+    any_text_ = any_text_ || !number;
+    places_.push_back(fmt::format("[{}]", fmt::join(place_, ", ")));
+  }
+
+  ResultEntry entry(std::string name, bool scalar = false) && {
+    Tensor<double> tensor(scalar ? Shape{} : Shape{static_cast<Index>(numbers_.size())});
+    std::copy(numbers_.begin(), numbers_.end(), tensor.data());
+    if (!any_text_) texts_.clear();
+    if (scalar) places_.clear();
+    return {std::move(name), std::move(tensor), std::move(texts_), std::move(places_)};
+  }
+
+ private:
+  std::string_view source_;
+  std::vector<std::size_t> place_;
+  std::vector<double> numbers_;
+  std::vector<std::string> texts_, places_;
+  bool any_text_ = false;
+};
+
+bool is_rows(const Json& value) {
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const Json& row) { return row.is_object(); });
+}
+
+// The columns of a list of row objects; a cell that a row does not have is null.
+void append_columns(const Json& rows, std::string_view source, const std::string& prefix,
+                    std::vector<ResultEntry>& out) {
+  std::vector<std::string> names;
+  for (const Json& row : rows) {
+    for (const auto& [name, cell] : row.items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  for (const std::string& name : names) {
+    Json column = Json::array();
+    for (const Json& row : rows) column.push_back(row.contains(name) ? row[name] : Json());
+    Cells cells(source);
+    cells.add(column);
+    out.push_back(std::move(cells).entry(prefix + name));
   }
 }
 
-std::vector<NamedTensor> result_tensors(const Json& result, std::string_view source) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& [name, value] : result.items()) {
-    if (name == "rows" && value.is_array()) {
-      append_columns(value, source, tensors);
-    } else if (is_number(value) || (value.is_array() && !value.empty())) {
-      tensors.push_back({name, tensor_from_json(value, source, name)});
+void append_entries(const Json& result, std::string_view source, const std::string& prefix,
+                    std::vector<ResultEntry>& out) {
+  for (const auto& [key, value] : result.items()) {
+    const std::string name = prefix + key;
+    if (is_rows(value)) {
+      append_columns(value, source, key == "rows" ? prefix : name + ".", out);
+    } else if (value.is_object()) {
+      append_entries(value, source, name + ".", out);
+    } else if (is_tensor(value)) {
+      out.push_back({name, tensor_from_json(value, source, name), {}, {}});
+    } else if (key != "rows" || !value.empty()) {
+      Cells cells(source);
+      cells.add(value);
+      out.push_back(std::move(cells).entry(name, /*scalar=*/!value.is_array()));
     }
   }
-  return tensors;
 }
 
 }  // namespace
 
-std::vector<NamedTensor> read_result(const TensorSource& source, std::string_view field,
+std::vector<ResultEntry> read_result(const TensorSource& source, std::string_view field,
                                      std::vector<std::string>& notes) {
-  if (ends_with(source.path, ".json")) {
+  const std::optional<TensorFormat> format =
+      source.values ? std::nullopt : format_of_name(source.path);
+  std::vector<ResultEntry> entries;
+  if (format == TensorFormat::json) {
     const Json json = parse_json(read_file(source.path, field), source.path);
     if (json.is_object() && json.contains("result") && json["result"].is_object()) {
-      return result_tensors(json["result"], source.path);
+      append_entries(json["result"], source.path, "", entries);
+    } else {
+      entries.push_back({"tensor", tensor_from_json(json, source.path, ""), {}, {}});
     }
-    return {{"tensor", tensor_from_json(json, source.path, "")}};
-  }
-  if (ends_with(source.path, ".safetensors")) {
+  } else if (format == TensorFormat::safetensors) {
     const SafetensorsFile file(source.path, field);
-    std::vector<NamedTensor> tensors;
     for (const TensorInfo& info : file.tensors()) {
-      tensors.push_back({info.name, file.read(info.name, notes)});
+      entries.push_back({info.name, file.read(info.name, notes), {}, {}});
     }
-    return tensors;
+  } else {
+    entries.push_back({"tensor", read_tensor(source, field, notes), {}, {}});
   }
-  return {{"tensor", read_tensor(source, field, notes)}};
+  return entries;
 }
 
 }  // namespace attnlab

@@ -148,11 +148,16 @@ void check_tensor_target(const std::string& path, std::string_view field) {
   check_writable(path, field);
 }
 
-void write_tensor(const std::string& path, const AnyTensor& tensor, std::string_view field) {
+void check_tensor_shape(const std::string& path, const Shape& shape, std::string_view field) {
   const TensorFormat format = target_format(path, field);
   if (format == TensorFormat::csv || format == TensorFormat::tsv) {
-    check_csv_shape(tensor.shape(), path, field);
+    check_csv_shape(shape, path, field);
   }
+}
+
+void write_tensor(const std::string& path, const AnyTensor& tensor, std::string_view field) {
+  const TensorFormat format = target_format(path, field);
+  check_tensor_shape(path, tensor.shape(), field);
   AtomicFile file(path, field);
   if (format == TensorFormat::npy) {
     write_npy(file, tensor);

@@ -27,6 +27,10 @@ AnyTensor read_tensor(InputFile file, std::string_view name, TensorFormat format
 // .json) or cannot be written: to be asked before the work starts.
 void check_tensor_target(const std::string& path, std::string_view field);
 
+// Throws InputError when the format of `path` has no place for a tensor of that shape: to be asked
+// before the first of several files is written.
+void check_tensor_shape(const std::string& path, const Shape& shape, std::string_view field);
+
 // Writes `tensor` at full precision in the format of the extension. The file appears whole or not
 // at all. Text holds every value as a float64 and reads back the same; .csv and .tsv take up to two
 // axes. bfloat16 is written to .npy as float32. Throws InputError.

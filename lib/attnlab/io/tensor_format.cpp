@@ -1,9 +1,10 @@
 #include "attnlab/io/tensor_format.h"
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
+
+#include "attnlab/core/text.h"
 
 namespace attnlab {
 namespace {
@@ -29,9 +30,7 @@ std::optional<TensorFormat> format_of_name(std::string_view path) {
        {".tsv", TensorFormat::tsv},
        {".json", TensorFormat::json},
        {".safetensors", TensorFormat::safetensors}}};
-  std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string extension = lower_case(std::filesystem::path(path).extension().string());
   for (const auto& [known, format] : kExtensions) {
     if (extension == known) return format;
   }

@@ -23,13 +23,13 @@ class FullBlock {
         rows_(call.mask, block),
         keys_(rows_.keys()) {}
 
-  Index attend() {
+  ZeroRows attend() {
     keep_scores_outside();
     Matrix<T> scores = score(keys_);
-    Index empty_rows = 0;
-    for (Index r = 0; r < block_.rows; ++r) empty_rows += weigh_row(r, scores) ? 0 : 1;
+    ZeroRows rows;
+    for (Index r = 0; r < block_.rows; ++r) weigh_row(r, scores, rows);
     mix_values(scores);
-    return empty_rows;
+    return rows;
   }
 
  private:
@@ -58,16 +58,18 @@ class FullBlock {
   }
 
   // Turns scores into weights: masked_scores = capped_scores + bias, -infinity where masked,
-  // weights = softmax(masked_scores), then dropout. False when the row sees no key.
-  bool weigh_row(Index r, Matrix<T>& scores) {
+  // weights = softmax(masked_scores), then dropout. Counts the row where all its weights are 0.
+  void weigh_row(Index r, Matrix<T>& scores, ZeroRows& rows) {
     const std::span<T> row(scores.data() + r * scores.cols(),
                            static_cast<std::size_t>(scores.cols()));
     const SeenKeys seen = rows_.mask(r, row);
     keep_row(result_.masked_scores, seen.query, -std::numeric_limits<T>::infinity(), row);
     rows_.weigh(seen, row);
+    if (std::all_of(row.begin(), row.end(), [](T weight) { return weight == 0; })) {
+      ++(seen.any() ? rows.overflowed : rows.empty);
+    }
     keep_row(result_.weights, seen.query, T(0), row);
     rows_.drop(seen, row, call_.settings);
-    return seen.any();
   }
 
   // output = weights V
@@ -107,11 +109,11 @@ class FullBlock {
 }  // namespace
 
 template <class T>
-Index attend_full(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result) {
+ZeroRows attend_full(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result) {
   return FullBlock<T>(call, block, result).attend();
 }
 
-template Index attend_full(const KernelCall<float>&, const RowBlock&, AttentionResult<float>&);
-template Index attend_full(const KernelCall<double>&, const RowBlock&, AttentionResult<double>&);
+template ZeroRows attend_full(const KernelCall<float>&, const RowBlock&, AttentionResult<float>&);
+template ZeroRows attend_full(const KernelCall<double>&, const RowBlock&, AttentionResult<double>&);
 
 }  // namespace attnlab
