@@ -236,6 +236,7 @@ def finish(figure, output):
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
+        pyplot.close(figure)
     except BaseException:
         os.unlink(temporary)
         raise
