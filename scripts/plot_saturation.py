@@ -35,6 +35,8 @@ COLUMNS = [
     "jacobian_f2_theory",
 ]  # fmt: skip
 AXES = {"d_k": ("d_k", r"dimension $d_k$"), "v": ("logit_variance", r"logit variance $v$")}
+CRITICAL = r"critical $v = 2 \ln n$ of each $n$"
+GREY = "0.4"  # of the legend's, for what each colour has
 
 
 def roots(values):
@@ -93,8 +95,10 @@ def draw_column(panels, series, metric, x_name):
         draw_jacobian(panels[1], x, rows, style)
         critical = where_critical(rows, x_name)
         if critical:
+            upright = {"linestyle": "--", "linewidth": 1, "zorder": 1}
             for panel in panels:
-                panel.axvline(critical, color=style["color"], linestyle="--", linewidth=1, zorder=1)
+                panel.axvline(critical, color=style["color"], **upright)
+            entries[CRITICAL] = Line2D([], [], color=GREY, **upright)
     return entries
 
 
@@ -127,13 +131,13 @@ def draw(runs, metric, x_name, title):
         plotting.log_axis(grid[1][0].xaxis)
     grid[0][0].set_ylabel(METRICS[metric][0])
     grid[1][0].set_ylabel(r"$\Vert J \Vert_F$")
-    grey = {"color": "0.4", "linewidth": 1.2}
+    if CRITICAL in entries:
+        entries[CRITICAL] = entries.pop(CRITICAL)  # after the last number of keys
     how = plotting.how_drawn(runs) if with_theory(rows, metric) else "measured means"
-    entries[r"critical $v = 2 \ln n$ of each $n$"] = Line2D([], [], linestyle="--", **grey)
     plotting.legend_beside(grid[0][-1], entries, how)
     below = {
-        "root mean square": Line2D([], [], marker="o", **grey),
-        "median": Line2D([], [], marker="o", markerfacecolor="white", linestyle=":", **grey),
+        "root mean square": Line2D([], [], marker="o", color=GREY),
+        "median": Line2D([], [], marker="o", markerfacecolor="white", linestyle=":", color=GREY),
     }
     how = plotting.how_drawn(runs) + "\n(median: joined points)"
     plotting.legend_beside(grid[1][-1], below, how)

@@ -15,7 +15,6 @@ try:
     from matplotlib.ticker import (
         FuncFormatter,
         LogLocator,
-        NullFormatter,
         NullLocator,
     )
 except ImportError as error:
@@ -102,11 +101,20 @@ def how_drawn(runs):
 
 def log_axis(axis):
     """A logarithmic axis labelled 1, 10, 1000 rather than in powers while these are short."""
+    if not math.isfinite(getattr(axis.axes.dataLim, f"minpos{axis.axis_name}")):
+        return  # nothing positive to show, as the Jacobian of a single key
     set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     set_scale("log", nonpositive="mask")
     axis.set_major_locator(LogLocator(numticks=9))
     axis.set_major_formatter(FuncFormatter(plain_or_power))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: between_powers(axis, value)))
+
+
+def between_powers(axis, value):
+    """2 and 5 are named too where powers of ten alone would leave too few names."""
+    low, high = axis.get_view_interval()
+    first = f"{value:.0e}"[0]
+    return plain_or_power(value) if high < 100 * low and first in "25" and value >= 1e-3 else ""
 
 
 def plain_or_power(value, _=None):

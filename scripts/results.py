@@ -136,6 +136,9 @@ def check_rows(run, command, columns):
             if name not in row:
                 raise InputError(f"{run.source}: {name}: not there: no row of attnlab {command}")
             number(row, name, run.source)
+        # Independent logits, in saturation, have no d_k.
+        if row.get("d_k") is None and command != "saturation":
+            raise InputError(f"{run.source}: d_k: got null, need a number")
 
 
 def number(row, name, source="row"):
@@ -175,9 +178,9 @@ SCALINGS = {
 }
 SCALINGS_OF_A_NUMBER = {
     "scalable_softmax": r"${} \ln n \; q \cdot k / \sqrt{{d_k}}$",
-    "qk_norm": r"${}^2 \; \hat q \cdot \hat k$ (QK norm)",
+    "qk_norm": r"${} \; \hat q \cdot \hat k$ (QK norm)",
     "cosine": r"${} \cos(q, k)$",
-    "softcap": r"$q \cdot k / \sqrt{{d_k}}$, softcap {}",
+    "softcap": r"${0} \tanh(q \cdot k / ({0} \sqrt{{d_k}}))$",
 }
 OPTION_SYMBOLS = {
     "sigma": r"$\sigma$",
