@@ -98,7 +98,7 @@ std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions
   for (Index p = 0; p < task.points; ++p) costs.push_back(p < first_point ? 0 : task.cost(p));
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   double before = 0;
-  for (Index point = first_point; point < task.points && !status.interrupted; ++point) {
+  for (Index point = first_point; point < task.points; ++point) {
     const State empty = task.empty(point);
     State state = empty;
     if (watch.parts != nullptr) {
