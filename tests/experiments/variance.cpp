@@ -1,69 +1,13 @@
 #include "attnlab/experiments/variance.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "catch.h"
-#include "experiments/identity.h"
 #include "experiments/inputs.h"
+#include "experiments/plain_scores.h"
 
 namespace attnlab {
 namespace {
-
-VarianceOptions sized(std::vector<Index> d_k, Index samples) {
-  VarianceOptions options;
-  options.d_k = std::move(d_k);
-  options.sweep.samples = samples;
-  return options;
-}
-
-// The score of pair `trial` of point `point`, from the same draws in a plain loop.
-double plain_score(const VarianceOptions& options, std::size_t point, std::uint64_t trial,
-                   std::vector<double>* products = nullptr) {
-  const auto d = static_cast<std::size_t>(options.d_k[point]);
-  std::vector<float> q(d), k(d);
-  const EntryLaw q_law = entry_law(options.entries, options.dependence.mean_q);
-  const EntryLaw k_law = entry_law(options.entries, options.dependence.mean_k);
-  const std::uint64_t seed = options.sweep.run.seed;
-  fill_entries(q, q_law, seed, stream_at(Stream::sample_q, point), trial);
-  fill_entries(k, k_law, seed, stream_at(Stream::sample_k, point), trial);
-  double score = 0;
-  for (std::size_t i = 0; i < d; ++i) {
-    const double product = static_cast<double>(q[i]) * static_cast<double>(k[i]);
-    if (products != nullptr) products->push_back(product);
-    score += product;
-  }
-  return score;
-}
-
-std::vector<double> plain_scores(const VarianceOptions& options, std::size_t point) {
-  std::vector<double> scores;
-  for (Index i = 0; i < options.sweep.samples; ++i) {
-    scores.push_back(plain_score(options, point, static_cast<std::uint64_t>(i)));
-  }
-  return scores;
-}
-
-// Sum of (x - mean)^power / divisor in two passes.
-double central(const std::vector<double>& values, int power, double divisor) {
-  long double mean = 0, sum = 0;
-  for (const double x : values) mean += static_cast<long double>(x);
-  mean /= static_cast<long double>(values.size());
-  for (const double x : values) sum += std::pow(static_cast<long double>(x) - mean, power);
-  return static_cast<double>(sum / static_cast<long double>(divisor));
-}
-
-double plain_variance(const std::vector<double>& values) {
-  return central(values, 2, static_cast<double>(values.size()) - 1);
-}
-
-double plain_quantile(std::vector<double> values, double p) {
-  std::sort(values.begin(), values.end());
-  const double h = p * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(h);
-  const double part = h - static_cast<double>(low);
-  return values[low] + (part > 0 ? part * (values[low + 1] - values[low]) : 0);
-}
 
 TEST_CASE("the variance of q.k is that of a plain loop over the same draws") {
   for (const Distribution distribution :
@@ -208,61 +152,6 @@ TEST_CASE("components add up to the variance") {
   CHECK_FALSE(without.covariance_term);
   CHECK_FALSE(without.theory_covariance_term);
   CHECK_FALSE(without.components_total);
-}
-
-TEST_CASE("where no interval is valid there are robust figures instead") {
-  for (const double nu : {3.0, 4.0}) {
-    VarianceOptions options = sized({2, 9}, 500);
-    options.entries = {Distribution::student_t, nu, 1};
-    const VarianceResult result = variance(options, {});
-    for (std::size_t p = 0; p < 2; ++p) {
-      const std::vector<double> scores = plain_scores(options, p);
-      const double median = plain_quantile(scores, 0.5);
-      std::vector<double> deviations;
-      for (const double score : scores) deviations.push_back(std::abs(score - median));
-      for (std::size_t s = 0; s < 2; ++s) {
-        const VarianceRow& row = result.rows[2 * p + s];
-        const double d = static_cast<double>(row.d_k);
-        const double factor = s == 0 ? 1 : 1 / std::sqrt(d);
-        CHECK_FALSE(row.std_error);
-        CHECK_FALSE(row.ci_low);
-        CHECK_FALSE(row.ci_high);
-        CHECK_FALSE(row.z);
-        CHECK_FALSE(row.theory_excess_kurtosis);
-        CHECK(row.theory_variance.value() == Approx(s == 0 ? d : 1));
-        CHECK(row.interquartile_range.value() ==
-              Approx(factor * (plain_quantile(scores, 0.75) - plain_quantile(scores, 0.25)))
-                  .epsilon(1e-12));
-        CHECK(row.median_absolute_deviation.value() ==
-              Approx(factor * plain_quantile(deviations, 0.5)).epsilon(1e-12));
-      }
-    }
-    CHECK_FALSE(result.fit);
-    CHECK(mentions(result.notes, "interval not valid: the fourth moment of the score is infinite"));
-    CHECK_FALSE(mentions(result.notes, "infinite or undefined"));
-  }
-}
-
-TEST_CASE("of entries without a variance the theory has none") {
-  VarianceOptions options = sized({4}, 100);
-  options.entries = {Distribution::student_t, 2.0, 1};
-  const VarianceResult result = variance(options, {});
-  const VarianceRow& row = result.rows[0];
-  CHECK_FALSE(row.theory_variance);
-  CHECK_FALSE(row.ratio);
-  CHECK_FALSE(row.alpha);
-  CHECK_FALSE(row.std_error);
-  CHECK(row.interquartile_range);
-  CHECK(mentions(result.notes, "the variance of the score is infinite or undefined"));
-}
-
-TEST_CASE("a finite fourth moment has an interval and no robust figures") {
-  VarianceOptions options = sized({4}, 100);
-  options.entries = {Distribution::student_t, 4.5, 1};
-  const VarianceRow row = variance(options, {}).rows[0];
-  CHECK(row.ci_low);
-  CHECK_FALSE(row.interquartile_range);
-  CHECK_FALSE(row.median_absolute_deviation);
 }
 
 TEST_CASE("equal scores have a variance of 0 and no interval") {
