@@ -90,5 +90,21 @@ TEST_CASE("a finite fourth moment has an interval and no robust figures") {
   CHECK_FALSE(row.median_absolute_deviation);
 }
 
+TEST_CASE("vectors of length 0 have no direction and a score of 0") {
+  VarianceOptions options = sized({4}, 100);
+  options.entries.sigma = 1e-46;  // below the least float32
+  options.scaling = {"qk_norm:2"};
+  const VarianceRow row = variance(options, {}).rows.at(0);
+  CHECK(row.mean == 0);
+  CHECK(row.variance == 0);
+}
+
+TEST_CASE("one entry has no other to be correlated with") {
+  VarianceOptions options = sized({1}, 100);
+  options.entries.distribution = Distribution::laplace;
+  options.dependence.rho_q = options.dependence.rho_k = 0.25;
+  CHECK(variance(options, {}).rows.at(0).theory_excess_kurtosis.value() == Approx(33));
+}
+
 }  // namespace
 }  // namespace attnlab
