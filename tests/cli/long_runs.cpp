@@ -231,13 +231,24 @@ TEST_CASE("rows that cannot be written end the run") {
   CHECK(outcome.err.find("No space left") != std::string::npos);
 }
 
+const std::string kCleared = "\r\033[K";
+
 TEST_CASE("progress is told to a terminal and to nothing else") {
   Running watched(kLong, {.terminal_columns = 80});
   CHECK(watched.shows("%, about "));
   watched.send(SIGINT);
   CHECK(watched.finish().exit_code == 130);
   // The line is gone before other text comes.
-  CHECK(watched.output().find("\r\033[K") != std::string::npos);
+  const std::string& out = watched.output();
+  CHECK(out.compare(out.rfind(" left") + 5, kCleared.size(), kCleared) == 0);
+
+  // A point that is long enough for progress, then its rows.
+  Running rows({"variance", "--d-k", "1024,65536", "--samples", "30000", "--threads", "1",
+                "--format", "jsonl"},
+               {.terminal_columns = 80});
+  REQUIRE(rows.shows("{\"d_k\""));
+  const std::size_t row = rows.output().find("{\"d_k\"");
+  CHECK((row == 0 || rows.output().substr(0, row).ends_with(kCleared)));
 
   Running quiet(with(kLong, {"--quiet"}), {.terminal_columns = 80});
   pause(1500);

@@ -1,4 +1,7 @@
 #include "attnlab/experiments/variance.h"
+
+#include <atomic>
+
 #include "catch.h"
 #include "experiments/inputs.h"
 
@@ -112,10 +115,18 @@ TEST_CASE("nu and correlations out of range are refused by name") {
 }
 
 TEST_CASE("robust figures of more scores than fit in memory are refused before computing") {
-  CHECK(refused_with([](VarianceOptions& o) {
-          o.entries = {Distribution::student_t, 3.0, 1};
-          o.sweep.samples = Index{1} << 50;
-        }).find("the scores kept for robust figures") != std::string::npos);
+  // Nothing is computed where it is not refused.
+  const std::atomic<bool> cancel{true};
+  Watch watch;
+  watch.cancel = &cancel;
+  VarianceOptions options;
+  options.entries = {Distribution::student_t, 3.0, 1};
+  options.sweep.samples = Index{1} << 50;
+  CHECK(refusal([&] { variance(options, watch); }).find("the scores kept for robust figures") !=
+        std::string::npos);
+  // Bounded scores need none.
+  options.scaling = {"qk_norm:1"};
+  CHECK(refusal([&] { variance(options, watch); }) == "");
 }
 
 }  // namespace
