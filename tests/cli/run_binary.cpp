@@ -54,30 +54,8 @@ std::string contents(const File& file) {
   _exit(127);
 }
 
-int exit_code_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
+int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-Outcome run_on_terminal(const std::vector<std::string>& arguments,
-                        const Surroundings& surroundings) {
-  winsize size{};
-  size.ws_col = static_cast<unsigned short>(surroundings.terminal_columns);
-  size.ws_row = 24;
-  int terminal = -1;
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
-  if (child < 0) throw std::runtime_error("forkpty failed");
-  if (child == 0) become_binary(arguments, surroundings);
-  Outcome outcome;
-  char buffer[4096];
-  for (ssize_t n = read(terminal, buffer, sizeof buffer); n > 0;
-       n = read(terminal, buffer, sizeof buffer)) {
-    outcome.out.append(buffer, static_cast<std::size_t>(n));
-  }
-  outcome.exit_code = exit_code_of(child);
-  close(terminal);
-  return outcome;
 }
 
 // What the child's standard output is to be.
@@ -95,7 +73,7 @@ int open_stdout(const Surroundings& surroundings, const File& captured) {
 }  // namespace
 
 Outcome attnlab(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
-  if (surroundings.terminal_columns > 0) return run_on_terminal(arguments, surroundings);
+  if (surroundings.terminal_columns > 0) return Running(arguments, surroundings).finish();
   const File in = temporary_file(), out = temporary_file(), err = temporary_file();
   std::fwrite(surroundings.stdin_text.data(), 1, surroundings.stdin_text.size(), in.get());
   std::rewind(in.get());
@@ -110,11 +88,93 @@ Outcome attnlab(const std::vector<std::string>& arguments, const Surroundings& s
     become_binary(arguments, surroundings);
   }
   close(output);
+  int status = 0;
+  waitpid(child, &status, 0);
   Outcome outcome;
-  outcome.exit_code = exit_code_of(child);
+  outcome.exit_code = exit_code_of(status);
   outcome.out = contents(out);
   outcome.err = contents(err);
   return outcome;
+}
+
+Running::Running(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  if (surroundings.terminal_columns > 0) {
+    winsize size{};
+    size.ws_col = static_cast<unsigned short>(surroundings.terminal_columns);
+    size.ws_row = 24;
+    child_ = forkpty(&output_, nullptr, nullptr, &size);
+    if (child_ < 0) throw std::runtime_error("forkpty failed");
+    if (child_ == 0) become_binary(arguments, surroundings);
+    return;
+  }
+  int ends[2];
+  if (pipe(ends) != 0) throw std::runtime_error("pipe failed");
+  const File err = temporary_file();
+  errors_ = dup(descriptor(err));
+  child_ = fork();
+  if (child_ < 0) throw std::runtime_error("fork failed");
+  if (child_ == 0) {
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(errors_, STDERR_FILENO);
+    for (const int end : {ends[0], ends[1], errors_}) close(end);
+    become_binary(arguments, surroundings);
+  }
+  close(ends[1]);
+  output_ = ends[0];
+}
+
+Running::~Running() {
+  if (!ended_) {
+    kill(child_, SIGKILL);
+    finish();
+  }
+  close(output_);
+  if (errors_ >= 0) close(errors_);
+}
+
+bool Running::read_more() {
+  char buffer[4096];
+  // A terminal whose last program is gone reads as an error.
+  const ssize_t n = read(output_, buffer, sizeof buffer);
+  if (n > 0) outcome_.out.append(buffer, static_cast<std::size_t>(n));
+  return n > 0;
+}
+
+bool Running::shows(const std::string& text) {
+  while (outcome_.out.find(text) == std::string::npos) {
+    if (!read_more()) return false;
+  }
+  return true;
+}
+
+bool Running::runs() {
+  int status = 0;
+  if (!ended_ && waitpid(child_, &status, WNOHANG) == child_) {
+    outcome_.exit_code = exit_code_of(status);
+    ended_ = true;
+  }
+  return !ended_;
+}
+
+void Running::send(int signal) const {
+  if (!ended_) kill(child_, signal);
+}
+
+Outcome Running::finish() {
+  while (read_more()) {
+  }
+  if (!ended_) {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    outcome_.exit_code = exit_code_of(status);
+    ended_ = true;
+  }
+  if (errors_ >= 0) {
+    const File err(fdopen(dup(errors_), "r"), std::fclose);
+    outcome_.err = contents(err);
+  }
+  return outcome_;
 }
 
 }  // namespace attnlab

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <string>
@@ -31,5 +33,35 @@ struct Surroundings {
 // Runs the attnlab binary, waits for it and returns what it left. Variables that steer colours and
 // width (NO_COLOR, COLUMNS, TERM) are unset unless given.
 Outcome attnlab(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
+
+// The binary at work while the test looks on. Its standard output is a pipe, or the terminal with
+// standard error; of the surroundings stdin_text, stdout_path and closed_pipe do not apply.
+class Running {
+ public:
+  explicit Running(const std::vector<std::string>& arguments,
+                   const Surroundings& surroundings = {});
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  // Kills what has not been waited for.
+  ~Running();
+
+  // Waits until its output has `text`; false when it ended without.
+  bool shows(const std::string& text);
+  const std::string& output() const { return outcome_.out; }
+  // Whether it has not ended yet.
+  bool runs();
+  void send(int signal) const;
+  // Waits for its end.
+  Outcome finish();
+
+ private:
+  bool read_more();
+
+  pid_t child_ = -1;
+  int output_ = -1;
+  int errors_ = -1;  // a file to read standard error back from
+  bool ended_ = false;
+  Outcome outcome_;
+};
 
 }  // namespace attnlab

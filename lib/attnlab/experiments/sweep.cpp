@@ -36,7 +36,7 @@ Shard parse_shard(const std::string& text, std::uint64_t trials) {
   return {*index, *count};
 }
 
-void check_sweep(const SweepOptions& options, const Watch& watch) {
+void check_sweep(const SweepOptions& options, const Watch& watch, Index points) {
   if (!options.shard.empty() && !options.resume.empty()) {
     throw InputError("", "resume", options.resume.path,
                      "cannot go with shard: a part keeps states, not rows");
@@ -44,6 +44,12 @@ void check_sweep(const SweepOptions& options, const Watch& watch) {
   if (watch.parts != nullptr && (!options.shard.empty() || !options.resume.empty())) {
     throw InputError("", options.shard.empty() ? "resume" : "shard", "",
                      "cannot stand in a run whose parts are merged");
+  }
+  if (watch.parts == nullptr) return;
+  for (const StatePart& part : *watch.parts) {
+    if (part.point < 0 || part.point >= points) {
+      throw InputError("", "parts", "", "hold a point that this run does not have");
+    }
   }
 }
 

@@ -40,8 +40,9 @@ struct Shard {
 // trials.
 Shard parse_shard(const std::string& text, std::uint64_t trials);
 
-// Throws InputError for options that cannot stand together.
-void check_sweep(const SweepOptions& options, const Watch& watch);
+// Throws InputError for options that cannot stand together, and for parts of other points than the
+// `points` there are.
+void check_sweep(const SweepOptions& options, const Watch& watch, Index points);
 
 // The parts of one point joined, when all its blocks are there. Throws InputError otherwise.
 template <class State>
@@ -70,7 +71,7 @@ State join_parts(const std::vector<StatePart>& parts, Index point, std::uint64_t
 template <class State, class Row>
 std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions& options,
                            const Watch& watch, SweepStatus& status) {
-  check_sweep(options, watch);
+  check_sweep(options, watch, task.points);
   const Shard shard = parse_shard(options.shard, task.trials);
   const std::uint64_t blocks = block_count(task.trials);
   const BlockRange range = shard_range(blocks, shard.index, shard.count);
@@ -97,7 +98,7 @@ std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions
   for (Index p = 0; p < task.points; ++p) costs.push_back(p < first_point ? 0 : task.cost(p));
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   double before = 0;
-  for (Index point = first_point; point < task.points && !status.interrupted; ++point) {
+  for (Index point = first_point; point < task.points; ++point) {
     const State empty = task.empty(point);
     State state = empty;
     if (watch.parts != nullptr) {

@@ -27,11 +27,12 @@ class VarianceSweep {
       : options_(options), scalings_(factor_or_function(options.scaling)) {
     check_score_options(options);
     for (std::size_t i = 0; i < options.d_k.size(); ++i) samplers_.push_back(sampler(i));
-    const bool robust = !samplers_.empty() && !samplers_[0].theory().finite_fourth_moment;
-    if (robust) {
-      kept_ = scalings_of_scores();
+    // Bounded scores have every moment, whatever the entries.
+    keeps_scores_ = !samplers_.empty() && !samplers_[0].theory().finite_fourth_moment &&
+                    !std::all_of(scalings_.begin(), scalings_.end(), is_function);
+    if (keeps_scores_) {
       // Once in the blocks and once merged.
-      require_memory(2 * sizeof(double) * kept_ * static_cast<std::uint64_t>(options.sweep.samples),
+      require_memory(2 * sizeof(double) * static_cast<std::uint64_t>(options.sweep.samples),
                      "the scores kept for robust figures");
     }
     if (options.sampling == Sampling::pairs) {
@@ -137,11 +138,11 @@ class VarianceSweep {
     std::size_t s = 0;
     const auto add = [&](double score) {
       state.samples[s].moments.add(score);
-      if (kept_ > 0) state.samples[s].scores.push_back(score);
       if (!squares.empty()) squares[s] += score * score;
       ++s;
     };
     add(raw);
+    if (keeps_scores_) state.samples[0].scores.push_back(raw);
     for (const Scaling& scaling : scalings_) {
       if (!is_function(scaling)) continue;
       const double lengths = is_cosine(scaling) ? std::sqrt(dot(q, q) * dot(k, k)) : 0;
@@ -153,7 +154,7 @@ class VarianceSweep {
   std::vector<Scaling> scalings_;
   std::vector<ScoreSampler> samplers_;
   Index side_ = 1;
-  std::size_t kept_ = 0;  // kinds of scores kept whole, for robust figures
+  bool keeps_scores_ = false;  // q.k whole, for robust figures
 };
 
 }  // namespace

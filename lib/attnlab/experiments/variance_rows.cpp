@@ -190,8 +190,9 @@ void add_variance_notes(const VarianceOptions& options, VarianceResult& result) 
         "interval not valid: the fourth moment of the score is infinite; interquartile_range and "
         "median_absolute_deviation tell its spread");
   }
-  if (robust && std::none_of(result.rows.begin(), result.rows.end(),
-                             [](const VarianceRow& row) { return row.theory_variance; })) {
+  if (std::any_of(result.rows.begin(), result.rows.end(), [](const VarianceRow& row) {
+        return row.interquartile_range && !row.theory_variance;
+      })) {
     result.notes.push_back("the variance of the score is infinite or undefined");
   }
   for (const VarianceRow& row : result.rows) {
