@@ -2,8 +2,8 @@
 
 #include <sstream>
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -34,7 +34,7 @@ TEST_CASE("T39 an experiment gives the same bytes with 1, 2 and 8 threads") {
 }
 
 TEST_CASE("the result of an experiment is a config that gives it again") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const char* command : {"variance", "saturation", "gradients"}) {
     const Outcome first =
         attnlab({command, "--d-k", "16", "--samples", "200", "--seed", "18446744073709551615",
@@ -116,7 +116,7 @@ TEST_CASE("refusals of an experiment name the option and where it came from") {
   check_refused({"saturation", "--quantiles", "1.5"}, {"command line: --quantiles: got 1.5"});
   check_refused({"saturation", "--keys", "0"}, {"command line: --keys: got 0"});
   check_refused({"variance", "--confidence", "1"}, {"command line: --confidence: got 1"});
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string config =
       folder.write("c.json", R"({"command": "variance", "samples": 1, "d_k": [4]})");
   check_refused({"run", config}, {config + ": samples: got 1, need at least 2"});

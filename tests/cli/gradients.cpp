@@ -1,7 +1,7 @@
 // Gradients as a user asks for them, and the check of them.
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -26,7 +26,7 @@ TEST_CASE("attend shows gradients beside the output once it is given that of the
 }
 
 TEST_CASE("gradients are saved, and walked through after the output") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string grad_output = folder.write("g.csv", "1,2\n3,4\n");
   std::vector<std::string> run = {"attend", "--n",           "2",         "--d-k",
                                   "2",      "--grad-output", grad_output, "--quiet"};
@@ -41,7 +41,7 @@ TEST_CASE("gradients are saved, and walked through after the output") {
 }
 
 TEST_CASE("gradients without that of the output, or with a wrong one, are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string never = folder / "never.npy";
   check_refused({"attend", "--n", "3", "--show", "grad_q"}, {"show", "grad_q", "--grad-output"});
   check_refused({"attend", "--n", "3", "--save", "grad_v=" + never},

@@ -6,8 +6,8 @@
 #include <functional>
 #include <thread>
 
-#include "cli/folder.h"
 #include "cli/json_result.h"
+#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
@@ -36,7 +36,7 @@ bool comes_true(const std::function<bool()>& test) {
 }
 
 // The one file in the folder that is not `name`.
-std::string temporary_beside(const Folder& folder, const std::string& name) {
+std::string temporary_beside(const TemporaryFolder& folder, const std::string& name) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     if (entry.path().filename() != name) return entry.path().string();
   }
@@ -68,7 +68,7 @@ TEST_CASE("rows arrive on standard output before the run has ended") {
 }
 
 TEST_CASE("Ctrl-C keeps the finished points of a JSON result and marks it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string target = folder.write("r.json", "old");
   Running run(with(kLong, {"--output", target}));
   // Nothing tells from outside when the first point is done; it takes a few milliseconds.
@@ -83,7 +83,7 @@ TEST_CASE("Ctrl-C keeps the finished points of a JSON result and marks it") {
   CHECK(json["result"]["interrupted"] == true);
   REQUIRE(json["result"]["rows"].size() == 2);
   CHECK(json["result"]["rows"][0]["d_k"] == 1);
-  CHECK(folder.files() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("SIGTERM ends a run like Ctrl-C, with its own exit code") {
@@ -95,7 +95,7 @@ TEST_CASE("SIGTERM ends a run like Ctrl-C, with its own exit code") {
 }
 
 TEST_CASE("the target of a run is old or complete, never half") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string target = folder.write("rows.jsonl", "old\n");
   Running run(with(kLong, {"--output", target}));
   // The first rows are in the temporary file.
@@ -113,7 +113,7 @@ TEST_CASE("the target of a run is old or complete, never half") {
     CHECK(std::count(text.begin(), text.end(), '\n') == 3);
     CHECK(text.find("{\"interrupted\": true, \"rows\": 2") != std::string::npos);
     CHECK(text.back() == '\n');
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
   }
   SECTION("a kill leaves the old file") {
     run.send(SIGKILL);
@@ -123,12 +123,12 @@ TEST_CASE("the target of a run is old or complete, never half") {
 }
 
 TEST_CASE("a second Ctrl-C ends a run that does not come to its end") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string target = folder.write("rows.jsonl", "old\n");
   // One block of 64 pairs, begun and not yet done.
   Running run(
       {"variance", "--d-k", "16777216", "--samples", "64", "--threads", "1", "--output", target});
-  REQUIRE(comes_true([&] { return folder.files() == 2; }));
+  REQUIRE(comes_true([&] { return folder.names().size() == 2; }));
   pause(200);
   run.send(SIGINT);
   pause(200);
@@ -138,7 +138,7 @@ TEST_CASE("a second Ctrl-C ends a run that does not come to its end") {
 }
 
 TEST_CASE("an interrupted run goes on to the bytes of one that was not") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Strings options = {"variance", "--d-k", "1,4,16", "--samples", "300"};
   REQUIRE(attnlab(with(options, {"--output", folder / "whole.jsonl"})).exit_code == 0);
   const std::string whole = folder.read("whole.jsonl");
@@ -164,7 +164,7 @@ TEST_CASE("an interrupted run goes on to the bytes of one that was not") {
 }
 
 TEST_CASE("a run does not go on from the rows of other options") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string rows = folder / "rows.jsonl";
   REQUIRE(attnlab({"variance", "--d-k", "1,4", "--samples", "300", "--output", rows}).exit_code ==
           0);
@@ -192,7 +192,7 @@ TEST_CASE("the parts of every experiment merge to the bytes of one run") {
       {"saturation", "--logits", "iid", "--keys", "8", "--samples", "300"},
       {"gradients", "--d-k", "4", "--keys", "8", "--samples", "300"}};
   for (const Strings& run : runs) {
-    const Folder folder;
+    const TemporaryFolder folder;
     INFO(run[0] << " " << run.back());
     Strings merge = {"merge"};
     for (const std::string part : {"3/3", "1/3", "2/3"}) {

@@ -170,7 +170,7 @@ TEST_CASE("root mean squares meet their theory") {
     check_held(row.k);
     check_held(row.v);
   }
-  CHECK(result.finding.find("At d_k 16 and 64 keys the gradient of an element of q has under none "
+  CHECK(result.finding.find("At d_k 16 and 64 keys the gradient of an element of q has unscaled "
                             "the root mean square") == 0);
 }
 
