@@ -20,6 +20,7 @@ needs="
   libfmt-dev          header   fmt/format.h
   nlohmann-json3-dev  header   nlohmann/json.hpp
   libeigen3-dev       header   Eigen/Core eigen3/Eigen/Core
+  libhwy-dev          header   hwy/highway.h
   catch2              header   catch2/catch.hpp catch2/catch_all.hpp"
 
 has_program() {

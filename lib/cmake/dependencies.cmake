@@ -39,6 +39,12 @@ FetchContent_Declare(
   GIT_SHALLOW TRUE
   FIND_PACKAGE_ARGS 2.1)
 FetchContent_Declare(
+  hwy
+  GIT_REPOSITORY https://github.com/google/highway.git
+  GIT_TAG 1.0.7
+  GIT_SHALLOW TRUE
+  FIND_PACKAGE_ARGS 1.0.3)
+FetchContent_Declare(
   Catch2
   GIT_REPOSITORY https://github.com/catchorg/Catch2.git
   GIT_TAG v3.7.1
@@ -50,19 +56,26 @@ set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
 set(JSON_Install OFF)
 set(FMT_INSTALL OFF)
 set(CLI11_INSTALL OFF)
-FetchContent_MakeAvailable(Eigen3 nlohmann_json fmt CLI11)
+set(HWY_ENABLE_INSTALL OFF)
+set(HWY_ENABLE_EXAMPLES OFF)
+set(HWY_ENABLE_TESTS OFF)
+FetchContent_MakeAvailable(Eigen3 nlohmann_json fmt CLI11 hwy)
+# Its own build calls the target hwy, the installed one hwy::hwy.
+if(NOT TARGET hwy::hwy)
+  add_library(hwy::hwy ALIAS hwy)
+endif()
 if(NOT TARGET Eigen3::Eigen)
   add_library(attnlab_eigen INTERFACE)
   target_include_directories(attnlab_eigen SYSTEM INTERFACE ${eigen3_SOURCE_DIR})
   add_library(Eigen3::Eigen ALIAS attnlab_eigen)
 endif()
 set(ATTNLAB_FETCHED "")
-foreach(package Eigen3 nlohmann_json fmt CLI11)
+foreach(package Eigen3 nlohmann_json fmt CLI11 hwy)
   if(NOT ${package}_FOUND)
     list(APPEND ATTNLAB_FETCHED ${package})
   endif()
 endforeach()
-foreach(target nlohmann_json::nlohmann_json fmt::fmt CLI11::CLI11)
+foreach(target nlohmann_json::nlohmann_json fmt::fmt CLI11::CLI11 hwy::hwy)
   attnlab_system_headers(${target})
 endforeach()
 

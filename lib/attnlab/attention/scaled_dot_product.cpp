@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "attnlab/attention/kernel/full.h"
+#include "attnlab/attention/kernel/tiled.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/threads.h"
@@ -28,21 +30,26 @@ AttentionResult<T> allocate_result(const Mask& mask, Index d_v, const Request& w
   return result;
 }
 
-// Every head in blocks of `rows_at_once` queries, over the threads. How rows are grouped must not
-// depend on the threads, so that neither do the bits.
+// Starting a thread costs as much as a million multiplications.
+template <class T>
+Index threads_for(const KernelCall<T>& call) {
+  const double work = static_cast<double>(call.q.size()) * static_cast<double>(call.mask.keys());
+  return work < 1e6 ? 1 : call.settings.threads;
+}
+
+// Every head in blocks of `rows_at_once` queries, over the threads.
 template <class T, class Attend>
 void for_each_block(const KernelCall<T>& call, Index rows_at_once, AttentionResult<T>& result,
                     Attend&& attend) {
   const Index n = call.mask.queries();
   const Index blocks = (n + rows_at_once - 1) / rows_at_once;
   const Index count = call.mask.batch() * call.mask.heads() * blocks;
-  // Starting a thread costs as much as a million multiplications.
-  const double work = static_cast<double>(call.q.size()) * static_cast<double>(call.mask.keys());
-  const Index threads = work < 1e6 ? 1 : call.settings.threads;
+  const Index threads = threads_for(call);
   std::atomic<Index> empty_rows{0}, overflowed_rows{0};
   parallel_for(threads, count, [&](Index task) {
     const Index head = task / blocks;
-    const Index first = task % blocks * rows_at_once;
+    // The last first: under a causal mask they see the most keys.
+    const Index first = (blocks - 1 - task % blocks) * rows_at_once;
     const RowBlock block{head / call.mask.heads(), head % call.mask.heads(), first,
                          std::min(rows_at_once, n - first)};
     const ZeroRows rows = attend(call, block, result);
@@ -51,6 +58,44 @@ void for_each_block(const KernelCall<T>& call, Index rows_at_once, AttentionResu
   });
   result.empty_rows = empty_rows;
   result.overflowed_rows = overflowed_rows;
+}
+
+// In groups that leave work for every thread, and weights of a block in the second cache.
+template <class T>
+Index tiled_rows(const KernelCall<T>& call, bool wants_weights) {
+  constexpr Index kGroup = 24, kTasksAThread = 4;
+  constexpr Index kWeightBytes = 384 * 1024;
+  const Index heads = call.mask.batch() * call.mask.heads(), n = call.mask.queries();
+  Index rows = kTiledRows;
+  if (wants_weights) {
+    const Index bytes = std::max<Index>(1, call.mask.keys()) * static_cast<Index>(sizeof(T));
+    rows = std::clamp(kWeightBytes / bytes / kGroup * kGroup, kGroup, rows);
+  }
+  const Index tasks = kTasksAThread * thread_count(threads_for(call));
+  while (rows > kGroup && heads * ((n + rows - 1) / rows) < tasks) rows /= 2;
+  return std::max(kGroup, rows / kGroup * kGroup);
+}
+
+// The output and weights by the tiled kernel; the matrices before them, which it never has whole,
+// by the full one: so that asking for them changes nothing else.
+template <class T>
+void attend_by_tiles(const KernelCall<T>& call, AttentionResult<T>& result) {
+  const bool wants_steps =
+      result.raw_scores || result.scores || result.capped_scores || result.masked_scores;
+  if (wants_steps) {
+    AttentionResult<T> steps;
+    steps.output = Tensor<T>::uninitialized(result.output.shape());
+    const auto exchange = [&] {
+      std::swap(steps.raw_scores, result.raw_scores);
+      std::swap(steps.scores, result.scores);
+      std::swap(steps.capped_scores, result.capped_scores);
+      std::swap(steps.masked_scores, result.masked_scores);
+    };
+    exchange();
+    for_each_block(call, kFullRows, steps, attend_full<T>);
+    exchange();
+  }
+  for_each_block(call, tiled_rows(call, result.weights.has_value()), result, attend_tiled<T>);
 }
 
 }  // namespace
@@ -65,6 +110,9 @@ AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, co
   const KernelCall<T> call{q, k, values, mask, settings};
   switch (settings.kernel) {
     case Kernel::automatic:
+    case Kernel::tiled:
+      attend_by_tiles(call, result);
+      break;
     case Kernel::full:
       for_each_block(call, kFullRows, result, attend_full<T>);
       break;

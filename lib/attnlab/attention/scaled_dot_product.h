@@ -10,8 +10,9 @@
 
 namespace attnlab {
 
-// How the attention is computed: `full` is the plain path that follows the formula step by step.
-enum class Kernel { automatic, full };
+// How the attention is computed: `full` is the plain path that follows the formula step by step,
+// `tiled` the fast one, which keeps no [n, m] matrix; automatic is tiled.
+enum class Kernel { automatic, tiled, full };
 
 struct AttentionSettings {
   double scale = 1;                              // the factor on q.k, 1/sqrt(d_k) in the paper

@@ -53,6 +53,7 @@ AttentionGradients<T> scaled_dot_product_backward(const Tensor<T>& q, const Tens
   parallel_for(threads, mask.batch() * kv_heads, [&](Index task) {
     switch (settings.kernel) {
       case Kernel::automatic:
+      case Kernel::tiled:
       case Kernel::full:
         backward_full(call, task / kv_heads, task % kv_heads, gradients);
         break;

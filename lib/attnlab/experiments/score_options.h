@@ -12,7 +12,7 @@
 namespace attnlab {
 
 template <>
-inline constexpr std::array<std::string_view, 2> kChoiceNames<Kernel> = {"auto", "full"};
+inline constexpr std::array<std::string_view, 3> kChoiceNames<Kernel> = {"auto", "tiled", "full"};
 
 inline constexpr std::array<std::string_view, 2> kScaleWords = {"auto", "none"};
 

@@ -8,12 +8,6 @@ namespace attnlab {
 // many rows and m columns a thread.
 inline constexpr Index kFullRows = 64;
 
-// Rows of weights that are all 0: they see no key, or scores of -infinity only.
-struct ZeroRows {
-  Index empty = 0;
-  Index overflowed = 0;
-};
-
 // The plain path: the formula of scaled_dot_product step by step, each matrix of the block whole.
 // Writes the block's rows of the output and of each matrix that `result` holds, and returns how
 // many of the rows have no weights. What is computed does not depend on which matrices those are.

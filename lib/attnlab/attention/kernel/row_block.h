@@ -12,4 +12,10 @@ struct RowBlock {
   Index rows = 0;
 };
 
+// Rows of weights that are all 0: they see no key, or scores of -infinity only.
+struct ZeroRows {
+  Index empty = 0;
+  Index overflowed = 0;
+};
+
 }  // namespace attnlab

@@ -1,0 +1,160 @@
+// The two matrix products of a tile of attention, in registers. Included once for every target, see
+// hwy/foreach_target.h.
+#if defined(ATTNLAB_KERNEL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNLAB_KERNEL_TILE_INL_H_
+#undef ATTNLAB_KERNEL_TILE_INL_H_
+#else
+#define ATTNLAB_KERNEL_TILE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "attnlab/core/dtype.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnlab::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A micro-kernel holds kRows x kVectors sums in registers beside kVectors operands and one
+// broadcast: 6 x 4 where there are 32 registers, 6 x 2 where there are 16. Each step takes
+// kVectors + kRows loads for kRows kVectors fused multiply-adds, which keeps both multipliers busy.
+inline constexpr Index kRows = 6;
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+inline constexpr Index kVectors = 4;
+#else
+inline constexpr Index kVectors = 2;
+#endif
+
+template <class T>
+inline constexpr Index kLanes = HWY_LANES(T);
+// Columns of one panel: what a micro-kernel does at once.
+template <class T>
+inline constexpr Index kPanel = kLanes<T>* kVectors;
+
+// A row-major matrix somewhere else.
+template <class T>
+struct View {
+  T* data;
+  Index stride;
+
+  T* row(Index i) const { return data + i * stride; }
+};
+
+// C [rows, vectors lanes] = or += A [rows, depth] B [depth, vectors lanes], B packed: its rows are
+// kPanel apart from each other. Sums run over the depth in order, one fused multiply-add each.
+template <class T, int rows, int vectors, bool add>
+HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, View<T> c) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr Index kLane = kLanes<T>;
+  V sums[rows][vectors];
+  HWY_UNROLL(8)
+  for (int r = 0; r < rows; ++r) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) {
+      sums[r][j] = add ? hn::LoadU(d, c.row(r) + j * kLane) : hn::Zero(d);
+    }
+  }
+  HWY_UNROLL(1)
+  for (Index k = 0; k < depth; ++k) {
+    V operand[vectors];
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) operand[j] = hn::LoadU(d, b.row(k) + j * kLane);
+    HWY_UNROLL(8)
+    for (int r = 0; r < rows; ++r) {
+      const V factor = hn::Set(d, a.row(r)[k]);
+      HWY_UNROLL(4)
+      for (int j = 0; j < vectors; ++j) sums[r][j] = hn::MulAdd(factor, operand[j], sums[r][j]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int r = 0; r < rows; ++r) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) hn::StoreU(sums[r][j], d, c.row(r) + j * kLane);
+  }
+}
+
+// The same for `columns` columns, a multiple of the lanes: B is a row of panels, `panel_step` apart
+// (kPanel for an ordinary matrix).
+template <class T, int rows, bool add>
+void multiply_panels(View<const T> a, View<const T> b, Index panel_step, Index depth, Index columns,
+                     View<T> c) {
+  constexpr Index kLane = kLanes<T>;
+  Index j = 0;
+  for (; j + kPanel<T> <= columns; j += kPanel<T>) {
+    multiply_panel<T, rows, kVectors, add>(a, {b.data + j / kPanel<T> * panel_step, b.stride},
+                                           depth, {c.data + j, c.stride});
+  }
+  const T* rest = b.data + j / kPanel<T> * panel_step;
+  for (; j < columns; j += kLane, rest += kLane) {
+    multiply_panel<T, rows, 1, add>(a, {rest, b.stride}, depth, {c.data + j, c.stride});
+  }
+}
+
+// The same for 1 to kRows rows.
+template <class T, bool add>
+void multiply_rows(Index rows, View<const T> a, View<const T> b, Index panel_step, Index depth,
+                   Index columns, View<T> c) {
+  switch (rows) {
+    case 1:
+      return multiply_panels<T, 1, add>(a, b, panel_step, depth, columns, c);
+    case 2:
+      return multiply_panels<T, 2, add>(a, b, panel_step, depth, columns, c);
+    case 3:
+      return multiply_panels<T, 3, add>(a, b, panel_step, depth, columns, c);
+    case 4:
+      return multiply_panels<T, 4, add>(a, b, panel_step, depth, columns, c);
+    case 5:
+      return multiply_panels<T, 5, add>(a, b, panel_step, depth, columns, c);
+    default:
+      return multiply_panels<T, kRows, add>(a, b, panel_step, depth, columns, c);
+  }
+}
+
+// Packs `count` rows of k [count, depth], times `scale`, as the columns of panels: panel p holds
+// rows p kPanel.. as [depth, kPanel], those beyond `count` as 0.
+template <class T>
+void pack_transposed(View<const T> k, Index count, Index depth, T scale, T* HWY_RESTRICT panels) {
+  for (Index first = 0; first < count; first += kPanel<T>) {
+    T* HWY_RESTRICT panel = panels + first * depth;
+    for (Index g = 0; g < kPanel<T>; g += std::min<Index>(4, kPanel<T>)) {
+      Index done = 0;
+#if HWY_TARGET != HWY_SCALAR
+      // Four rows at a time, interleaved in registers.
+      if (first + g + 4 <= count && kPanel<T> % 4 == 0) {
+        const hn::ScalableTag<T> d;
+        const hn::CappedTag<T, 4> four;
+        constexpr Index kLane = kLanes<T>;
+        const auto factor = hn::Set(d, scale);
+        const T* row = k.row(first + g);
+        HWY_ALIGN T mixed[4 * kLane];
+        for (; done + kLane <= depth; done += kLane) {
+          hn::StoreInterleaved4(hn::Mul(factor, hn::LoadU(d, row + done)),
+                                hn::Mul(factor, hn::LoadU(d, row + k.stride + done)),
+                                hn::Mul(factor, hn::LoadU(d, row + 2 * k.stride + done)),
+                                hn::Mul(factor, hn::LoadU(d, row + 3 * k.stride + done)), d, mixed);
+          for (Index i = 0; i < kLane; ++i) {
+            for (Index j = 0; j < 4; j += hn::MaxLanes(four)) {
+              hn::StoreU(hn::LoadU(four, mixed + 4 * i + j), four,
+                         panel + (done + i) * kPanel<T> + g + j);
+            }
+          }
+        }
+      }
+#endif
+      for (Index i = done; i < depth; ++i) {
+        for (Index j = 0; j < std::min<Index>(4, kPanel<T>); ++j) {
+          const Index row = first + g + j;
+          panel[i * kPanel<T> + g + j] = row < count ? k.row(row)[i] * scale : T(0);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace attnlab::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,342 @@
+// One block of queries on its way through the tiles of its keys. Included once for every target,
+// see hwy/foreach_target.h.
+#if defined(ATTNLAB_KERNEL_TILED_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNLAB_KERNEL_TILED_BLOCK_INL_H_
+#undef ATTNLAB_KERNEL_TILED_BLOCK_INL_H_
+#else
+#define ATTNLAB_KERNEL_TILED_BLOCK_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "attnlab/attention/kernel/call.h"
+#include "attnlab/attention/kernel/dropout.h"
+#include "attnlab/attention/kernel/exp2-inl.h"
+#include "attnlab/attention/kernel/score_row-inl.h"
+#include "attnlab/attention/kernel/tile-inl.h"
+#include "attnlab/attention/kernel/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnlab::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Keys a tile; a multiple of four vectors. With kRows queries the scores take 6 KB of float32,
+// which stay in the first cache.
+inline constexpr Index kTileKeys = 256;
+
+constexpr Index round_up(Index count, Index multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+template <class T>
+class TiledBlock {
+ public:
+  TiledBlock(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result)
+      : call_(call),
+        block_(block),
+        result_(result),
+        query_matrix_(call.query_matrix(block.b, block.h)),
+        key_matrix_(call.key_matrix(block.b, block.h)),
+        depth_(call.q.shape()[3]),
+        width_(call.v.shape()[3]),
+        padded_width_(round_up(width_, kLanes<T>)),
+        adjusts_(call.mask.has_elementwise() || call.settings.softcap) {
+    find_keys();
+    take_memory();
+  }
+
+  ZeroRows attend() {
+    for (Index tile = keys_.first / kTileKeys * kTileKeys; tile < keys_.last; tile += kTileKeys) {
+      attend_tile({tile, std::min(keys_.last, tile + kTileKeys)});
+    }
+    ZeroRows zero;
+    for (Index r = 0; r < block_.rows; ++r) {
+      if (!finish_row(r)) ++(rows_[r].sees_key ? zero.overflowed : zero.empty);
+    }
+    return zero;
+  }
+
+ private:
+  // What is known of a query between tiles.
+  struct Row {
+    KeyRange keys;
+    T max = -std::numeric_limits<T>::infinity();  // of its scores so far
+    bool sees_key = false;
+    bool is_nan = false;
+  };
+
+  void find_keys() {
+    keys_ = {call_.mask.keys(), 0};
+    for (Index r = 0; r < block_.rows; ++r) {
+      Row& row = rows_[r];
+      row.keys = call_.mask.key_range(block_.b, block_.first + r);
+      if (row.keys.empty()) {
+        row.keys = {};
+        continue;
+      }
+      row.sees_key = !call_.mask.has_elementwise();
+      keys_ = {std::min(keys_.first, row.keys.first), std::max(keys_.last, row.keys.last)};
+    }
+    if (keys_.first >= keys_.last) keys_ = {};
+  }
+
+  void take_memory() {
+    const bool wants_weights = result_.weights.has_value();
+    const Index first_tile = keys_.first / kTileKeys;
+    tiles_ = (keys_.last + kTileKeys - 1) / kTileKeys - first_tile;
+    weights_stride_ = round_up(tiles_ * kTileKeys, kLanes<T>);
+    packs_values_ = width_ != padded_width_;
+    using W = Workspace;
+    Workspace& memory = Workspace::mine();
+    memory.reset(W::bytes_of<T>(kTileKeys * depth_) + W::bytes_of<T>(kRows * kTileKeys) +
+                 W::bytes_of<T>(block_.rows * padded_width_) +
+                 W::bytes_of<T>(block_.rows * kLanes<T>) +
+                 W::bytes_of<T>(packs_values_ ? kTileKeys * padded_width_ : 0) +
+                 W::bytes_of<T>(wants_weights ? block_.rows * (weights_stride_ + tiles_) : 0) +
+                 W::bytes_of<T>(kTileKeys) + W::bytes_of<std::uint8_t>(kTileKeys));
+    panels_ = memory.take<T>(kTileKeys * depth_);
+    scores_ = {memory.take<T>(kRows * kTileKeys), kTileKeys};
+    output_ = {memory.take<T>(block_.rows * padded_width_), padded_width_};
+    sums_ = {memory.take<T>(block_.rows * kLanes<T>), kLanes<T>};
+    packed_values_ = memory.take<T>(packs_values_ ? kTileKeys * padded_width_ : 0);
+    T* kept = memory.take<T>(wants_weights ? block_.rows * (weights_stride_ + tiles_) : 0);
+    kept_weights_ = {kept, weights_stride_};
+    kept_max_ = {kept + block_.rows * weights_stride_, tiles_};
+    bias_ = memory.take<T>(kTileKeys);
+    seen_ = memory.take<std::uint8_t>(kTileKeys);
+    std::fill_n(output_.data, block_.rows * padded_width_, T(0));
+    std::fill_n(sums_.data, block_.rows * kLanes<T>, T(0));
+    if (wants_weights) {
+      std::fill_n(kept_weights_.data, block_.rows * weights_stride_, T(0));
+      std::fill_n(kept_max_.data, block_.rows * tiles_, T(0));
+    }
+  }
+
+  View<const T> queries(Index r) const {
+    return {call_.q.data() + (query_matrix_ * call_.mask.queries() + block_.first + r) * depth_,
+            depth_};
+  }
+
+  void attend_tile(KeyRange tile) {
+    const Index count = tile.last - tile.first;
+    const T* k = call_.k.data() + (key_matrix_ * call_.mask.keys() + tile.first) * depth_;
+    pack_transposed<T>({k, depth_}, count, depth_,
+                       static_cast<T>(call_.settings.scale * std::numbers::log2e), panels_);
+    const View<const T> values = values_of(tile);
+    for (Index r = 0; r < block_.rows; r += kRows) {
+      const Index rows = std::min(kRows, block_.rows - r);
+      // Keys of the tile that some row of the group sees.
+      Index last = tile.first, first = tile.last;
+      for (Index x = r; x < r + rows; ++x) {
+        if (rows_[x].keys.empty()) continue;
+        first = std::min(first, rows_[x].keys.first);
+        last = std::max(last, rows_[x].keys.last);
+      }
+      last = std::min(last, tile.last);
+      if (std::max(first, tile.first) >= last) continue;
+      attend_group(r, rows, {tile.first, last}, values);
+    }
+  }
+
+  // Scores of `rows` queries from r on with the keys, weights, and their share of the output.
+  void attend_group(Index r, Index rows, KeyRange keys, View<const T> values) {
+    const Index count = keys.last - keys.first;
+    const Index columns = round_up(count, kLanes<T>);
+    multiply_rows<T, false>(rows, queries(r), {panels_, kPanel<T>}, kPanel<T> * depth_, depth_,
+                            columns, scores_);
+    for (Index x = 0; x < rows; ++x) weigh_row(r + x, scores_.row(x), keys);
+    multiply_rows<T, true>(rows, {scores_.data, scores_.stride}, values, kPanel<T>, count,
+                           padded_width_, {output_.row(r), padded_width_});
+  }
+
+  // Turns the scores of one row with the keys of a tile into weights that are relative to the
+  // largest score so far, and the row's output and sum likewise.
+  void weigh_row(Index r, T* scores, KeyRange keys) {
+    Row& row = rows_[r];
+    const Index count = keys.last - keys.first;
+    const KeyRange seen{std::clamp<Index>(row.keys.first - keys.first, 0, count),
+                        std::clamp<Index>(row.keys.last - keys.first, 0, count)};
+    if (adjusts_) adjust_row(r, scores, keys, seen);
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    std::fill_n(scores, seen.first, kNone);
+    const Index columns = round_up(count, 4 * kLanes<T>);
+    std::fill_n(scores + seen.last, columns - seen.last, kNone);
+    const Extremes<T> found = extremes<T>(scores, columns);
+    if (found.is_nan || found.max == std::numeric_limits<T>::infinity()) row.is_nan = true;
+    if (row.is_nan || found.max == kNone) {
+      std::fill_n(scores, count, T(0));
+      return;
+    }
+    if (found.max > row.max) {
+      if (row.max != kNone) rescale(r, row.max - found.max);
+      row.max = found.max;
+    }
+    weights_of_row<T>(scores, columns, row.max, sums_.row(r));
+    const Index tile = keys.first / kTileKeys - keys_.first / kTileKeys;
+    if (result_.weights) {
+      std::copy_n(scores, count, kept_weights_.row(r) + tile * kTileKeys);
+      kept_max_.row(r)[tile] = row.max;
+    }
+    if (call_.settings.dropout > 0) {
+      drop_weights<T>({scores, static_cast<std::size_t>(count)}, keys.first,
+                      query_matrix_ * call_.mask.queries() + block_.first + r,
+                      call_.settings.dropout, call_.settings.seed);
+    }
+  }
+
+  // Softcap and the masks that are given element by element, in the units of exp2.
+  void adjust_row(Index r, T* scores, KeyRange keys, KeyRange seen) {
+    const Index count = seen.last - seen.first;
+    if (count == 0) return;
+    scores += seen.first;
+    if (call_.settings.softcap) {
+      cap_row(scores, count, static_cast<T>(*call_.settings.softcap * std::numbers::log2e));
+    }
+    if (!call_.mask.has_elementwise()) return;
+    const auto length = static_cast<std::size_t>(count);
+    const bool additive = call_.mask.has_additive();
+    const Index first = keys.first + seen.first;
+    call_.mask.template read_row<T>(block_.b, block_.h, block_.first + r, {first, first + count},
+                                    {seen_, length}, {bias_, additive ? length : std::size_t{0}});
+    for (Index j = 0; j < count; ++j) {
+      if (additive) scores[j] += in_exp2_units(bias_[j]);
+      scores[j] = seen_[j] != 0 ? scores[j] : -std::numeric_limits<T>::infinity();
+      rows_[r].sees_key = rows_[r].sees_key || seen_[j] != 0;
+    }
+  }
+
+  // A finite bias stays finite.
+  static T in_exp2_units(T bias) {
+    constexpr T kLargest = std::numeric_limits<T>::max();
+    const T scaled = bias * static_cast<T>(std::numbers::log2e);
+    return std::isfinite(bias) ? std::clamp(scaled, -kLargest, kLargest) : scaled;
+  }
+
+  // The largest score has grown: all that was relative to the old one shrinks.
+  void rescale(Index r, T difference) {
+    const hn::ScalableTag<T> d;
+    const auto factor = Exp2(d, hn::Set(d, difference));
+    hn::Store(hn::Mul(factor, hn::Load(d, sums_.row(r))), d, sums_.row(r));
+    T* output = output_.row(r);
+    for (Index c = 0; c < padded_width_; c += kLanes<T>) {
+      hn::Store(hn::Mul(factor, hn::LoadU(d, output + c)), d, output + c);
+    }
+  }
+
+  // V of a tile, its rows filled up to whole vectors where they are none.
+  View<const T> values_of(KeyRange tile) {
+    const T* v = call_.v.finite().data() + (key_matrix_ * call_.mask.keys() + tile.first) * width_;
+    if (!packs_values_) return {v, width_};
+    for (Index j = 0; j < tile.last - tile.first; ++j) {
+      T* row = packed_values_ + j * padded_width_;
+      std::copy_n(v + j * width_, width_, row);
+      std::fill(row + width_, row + padded_width_, T(0));
+    }
+    return {packed_values_, padded_width_};
+  }
+
+  // False where all weights are 0.
+  bool finish_row(Index r) {
+    const Row& row = rows_[r];
+    const Index i = query_matrix_ * call_.mask.queries() + block_.first + r;
+    T* output = result_.output.data() + i * width_;
+    T* weights = result_.weights ? result_.weights->data() + i * call_.mask.keys() : nullptr;
+    if (row.is_nan) {
+      constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+      std::fill_n(output, width_, kNaN);
+      if (weights != nullptr) fill_seen(r, weights, kNaN);
+      return true;
+    }
+    const T sum = sum_of<T>(sums_.row(r));
+    if (sum == 0) {
+      std::fill_n(output, width_, T(0));
+      if (weights != nullptr) std::fill_n(weights, call_.mask.keys(), T(0));
+      return false;
+    }
+    for (Index c = 0; c < width_; ++c) output[c] = output_.row(r)[c] / sum;
+    if (weights != nullptr) write_weights(r, sum, weights);
+    add_non_finite_values(r, sum, output);
+    return true;
+  }
+
+  // The kept weights are relative to what was the largest score at their time.
+  void write_weights(Index r, T sum, T* weights) {
+    const Index first = std::min(keys_.first / kTileKeys * kTileKeys, call_.mask.keys());
+    const Index last = keys_.last;
+    std::fill_n(weights, first, T(0));
+    for (Index tile = 0; tile < tiles_; ++tile) {
+      const Index begin = first + tile * kTileKeys;
+      const Index count = std::min(kTileKeys, last - begin);
+      write_scaled<T>(kept_weights_.row(r) + tile * kTileKeys, count,
+                      kept_max_.row(r)[tile] - rows_[r].max, sum, weights + begin);
+    }
+    std::fill(weights + last, weights + call_.mask.keys(), T(0));
+  }
+
+  void fill_seen(Index r, T* weights, T value) {
+    std::fill_n(weights, call_.mask.keys(), T(0));
+    for (Index j = rows_[r].keys.first; j < rows_[r].keys.last; ++j) {
+      if (call_.mask.may_attend(block_.b, block_.h, block_.first + r, j)) weights[j] = value;
+    }
+  }
+
+  // NaN and infinities of V, which the product left out, for the rows that see them.
+  void add_non_finite_values(Index r, T sum, T* output) {
+    for (const Index j : call_.v.non_finite_rows(key_matrix_)) {
+      if (!call_.mask.may_attend(block_.b, block_.h, block_.first + r, j)) continue;
+      const T* v = call_.v.given().data() + (key_matrix_ * call_.mask.keys() + j) * width_;
+      T weight = weight_of(r, j, sum);
+      if (call_.settings.dropout > 0) {
+        drop_weights<T>({&weight, 1}, j, query_matrix_ * call_.mask.queries() + block_.first + r,
+                        call_.settings.dropout, call_.settings.seed);
+      }
+      for (Index c = 0; c < width_; ++c) {
+        if (!std::isfinite(v[c])) output[c] += weight * v[c];
+      }
+    }
+  }
+
+  // One weight by itself: only whether it is 0 matters to what is not finite.
+  T weight_of(Index r, Index j, T sum) const {
+    const T* q = queries(r).data;
+    const T* k = call_.k.data() + (key_matrix_ * call_.mask.keys() + j) * depth_;
+    T score = 0;
+    for (Index x = 0; x < depth_; ++x) score += q[x] * k[x];
+    score *= static_cast<T>(call_.settings.scale);
+    if (call_.settings.softcap) {
+      const T cap = static_cast<T>(*call_.settings.softcap);
+      score = cap * std::tanh(score / cap);
+    }
+    score += call_.mask.template bias<T>(block_.b, block_.h, block_.first + r, j);
+    return std::exp2(score * static_cast<T>(std::numbers::log2e) - rows_[r].max) / sum;
+  }
+
+  const KernelCall<T>& call_;
+  const RowBlock& block_;
+  AttentionResult<T>& result_;
+  Index query_matrix_, key_matrix_;
+  Index depth_, width_, padded_width_;
+  bool adjusts_;  // scores are changed one by one before the softmax
+  KeyRange keys_;
+  Row rows_[kTiledRows];
+  Index tiles_ = 0, weights_stride_ = 0;
+  bool packs_values_ = false;
+  T* panels_ = nullptr;                  // K of a tile, see pack_transposed
+  View<T> scores_{};                     // [kRows, kTileKeys]
+  View<T> output_{};                     // [rows, padded_width]
+  View<T> sums_{};                       // [rows, lanes], added up at the end
+  T* packed_values_ = nullptr;           // [kTileKeys, padded_width]
+  View<T> kept_weights_{}, kept_max_{};  // [rows, tiles kTileKeys], [rows, tiles]
+  T* bias_ = nullptr;
+  std::uint8_t* seen_ = nullptr;
+};
+
+}  // namespace attnlab::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
