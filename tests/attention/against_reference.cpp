@@ -9,9 +9,10 @@ using test::Case;
 using test::close;
 
 template <class T>
-void check(const Case& c, double tolerance) {
-  INFO(test::name_of(c));
-  const test::DrawnCase<T> drawn = test::draw_case<T>(c);
+void check_kernel(const Case& c, Kernel kernel, double tolerance) {
+  INFO(test::name_of(c) << (kernel == Kernel::full ? ", full" : ", tiled"));
+  test::DrawnCase<T> drawn = test::draw_case<T>(c);
+  drawn.settings.kernel = kernel;
   const auto result =
       scaled_dot_product(drawn.q, drawn.k, drawn.v, drawn.mask, drawn.settings, test::kAllMatrices);
   const reference::Result expected = reference::attend(drawn.call);
@@ -26,6 +27,12 @@ void check(const Case& c, double tolerance) {
   CHECK(result.empty_rows == static_cast<Index>(expected.empty_rows));
 }
 
+template <class T>
+void check(const Case& c, double tolerance) {
+  check_kernel<T>(c, Kernel::tiled, tolerance);
+  check_kernel<T>(c, Kernel::full, tolerance);
+}
+
 TEST_CASE("attention equals plain loops over awkward shapes") {
   const std::vector<Index> lengths = {1, 2, 3, 7, 17, 64, 65};
   for (const Index n : lengths) {
@@ -36,6 +43,20 @@ TEST_CASE("attention equals plain loops over awkward shapes") {
         c.causal = c.additive = true;
         check<float>(c, 4e-7 * 4);
       }
+    }
+  }
+}
+
+TEST_CASE("attention equals plain loops where keys end in the middle of a tile") {
+  for (const Index m : {255, 256, 257, 300, 513, 700}) {
+    for (const Index d : {1, 8, 33}) {
+      Case c{.heads = 2, .n = 13, .m = m, .d_k = d, .d_v = d + 3};
+      check<double>(c, 1e-15);
+      c.window = true;
+      check<float>(c, 1e-6);
+      c.window = false;
+      c.causal = c.lengths = true;
+      check<float>(c, 1e-6);
     }
   }
 }

@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "attnlab/attention/kernel/exp2-inl.h"
+#include "attnlab/attention/kernel/exp-inl.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,7 +48,7 @@ HWY_INLINE Extremes<T> extremes(const T* HWY_RESTRICT scores, Index columns) {
   return {hn::GetLane(hn::MaxOfLanes(d, m)), !hn::AllFalse(d, unordered)};
 }
 
-// weights = 2^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
+// weights = e^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
 // weight goes to depends on its column alone.
 template <class T>
 HWY_INLINE void weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* HWY_RESTRICT sums) {
@@ -57,10 +57,10 @@ HWY_INLINE void weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* 
   const auto m = hn::Set(d, max);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
   for (Index j = 0; j < columns; j += 4 * kLane) {
-    const auto w0 = Exp2(d, hn::Sub(hn::Load(d, scores + j), m));
-    const auto w1 = Exp2(d, hn::Sub(hn::Load(d, scores + j + kLane), m));
-    const auto w2 = Exp2(d, hn::Sub(hn::Load(d, scores + j + 2 * kLane), m));
-    const auto w3 = Exp2(d, hn::Sub(hn::Load(d, scores + j + 3 * kLane), m));
+    const auto w0 = Exp(d, hn::Sub(hn::Load(d, scores + j), m));
+    const auto w1 = Exp(d, hn::Sub(hn::Load(d, scores + j + kLane), m));
+    const auto w2 = Exp(d, hn::Sub(hn::Load(d, scores + j + 2 * kLane), m));
+    const auto w3 = Exp(d, hn::Sub(hn::Load(d, scores + j + 3 * kLane), m));
     hn::Store(w0, d, scores + j);
     hn::Store(w1, d, scores + j + kLane);
     hn::Store(w2, d, scores + j + 2 * kLane);
@@ -81,13 +81,13 @@ HWY_INLINE T sum_of(const T* sums) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums)));
 }
 
-// into = weights 2^difference / sum
+// into = weights e^difference / sum
 template <class T>
 HWY_INLINE void write_scaled(const T* HWY_RESTRICT weights, Index count, T difference, T sum,
                              T* HWY_RESTRICT into) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
-  const auto factor = hn::Div(Exp2(d, hn::Set(d, difference)), hn::Set(d, sum));
+  const auto factor = hn::Div(Exp(d, hn::Set(d, difference)), hn::Set(d, sum));
   Index j = 0;
   for (; j + kLane <= count; j += kLane) {
     hn::StoreU(hn::Mul(factor, hn::Load(d, weights + j)), d, into + j);

@@ -43,7 +43,8 @@ struct View {
 };
 
 // C [rows, vectors lanes] = or += A [rows, depth] B [depth, vectors lanes], B packed: its rows are
-// kPanel apart from each other. Sums run over the depth in order, one fused multiply-add each.
+// kPanel apart from each other. Sums run over the depth in order, one fused multiply-add each, and
+// are added to C at the end: long sums in pieces lose fewer digits.
 template <class T, int rows, int vectors, bool add>
 HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, View<T> c) {
   const hn::ScalableTag<T> d;
@@ -54,7 +55,7 @@ HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, Vi
   for (int r = 0; r < rows; ++r) {
     HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
-      sums[r][j] = add ? hn::LoadU(d, c.row(r) + j * kLane) : hn::Zero(d);
+      sums[r][j] = hn::Zero(d);
     }
   }
   HWY_UNROLL(1)
@@ -72,7 +73,10 @@ HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, Vi
   HWY_UNROLL(8)
   for (int r = 0; r < rows; ++r) {
     HWY_UNROLL(4)
-    for (int j = 0; j < vectors; ++j) hn::StoreU(sums[r][j], d, c.row(r) + j * kLane);
+    for (int j = 0; j < vectors; ++j) {
+      T* into = c.row(r) + j * kLane;
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, into), sums[r][j]) : sums[r][j], d, into);
+    }
   }
 }
 

@@ -14,9 +14,8 @@ inline constexpr Index kTiledRows = 192;
 // the block's rows of the output, and of the weights when `result` holds them, and counts the
 // rows whose weights are all 0. Each row is computed alone, the same way whatever block it is in.
 //
-// Runs on what vectors the processor has: SSE4, AVX2, AVX-512 or NEON, chosen at run time. Scores
-// are kept in units of log2(e), 2^x takes the place of e^x, and weights below the smallest normal
-// number are 0.
+// Runs on what vectors the processor has: SSE4, AVX2, AVX-512 or NEON, chosen at run time. Weights
+// whose part of the largest is below the smallest normal number are 0.
 template <class T>
 ZeroRows attend_tiled(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result);
 

@@ -12,11 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "attnlab/attention/kernel/call.h"
 #include "attnlab/attention/kernel/dropout.h"
-#include "attnlab/attention/kernel/exp2-inl.h"
+#include "attnlab/attention/kernel/exp-inl.h"
 #include "attnlab/attention/kernel/score_row-inl.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 #include "attnlab/attention/kernel/workspace.h"
@@ -125,8 +124,7 @@ class TiledBlock {
   void attend_tile(KeyRange tile) {
     const Index count = tile.last - tile.first;
     const T* k = call_.k.data() + (key_matrix_ * call_.mask.keys() + tile.first) * depth_;
-    pack_transposed<T>({k, depth_}, count, depth_,
-                       static_cast<T>(call_.settings.scale * std::numbers::log2e), panels_);
+    pack_transposed<T>({k, depth_}, count, depth_, static_cast<T>(call_.settings.scale), panels_);
     const View<const T> values = values_of(tile);
     for (Index r = 0; r < block_.rows; r += kRows) {
       const Index rows = std::min(kRows, block_.rows - r);
@@ -189,13 +187,13 @@ class TiledBlock {
     }
   }
 
-  // Softcap and the masks that are given element by element, in the units of exp2.
+  // Softcap and the masks that are given element by element.
   void adjust_row(Index r, T* scores, KeyRange keys, KeyRange seen) {
     const Index count = seen.last - seen.first;
     if (count == 0) return;
     scores += seen.first;
     if (call_.settings.softcap) {
-      cap_row(scores, count, static_cast<T>(*call_.settings.softcap * std::numbers::log2e));
+      cap_row(scores, count, static_cast<T>(*call_.settings.softcap));
     }
     if (!call_.mask.has_elementwise()) return;
     const auto length = static_cast<std::size_t>(count);
@@ -204,23 +202,16 @@ class TiledBlock {
     call_.mask.template read_row<T>(block_.b, block_.h, block_.first + r, {first, first + count},
                                     {seen_, length}, {bias_, additive ? length : std::size_t{0}});
     for (Index j = 0; j < count; ++j) {
-      if (additive) scores[j] += in_exp2_units(bias_[j]);
+      if (additive) scores[j] += bias_[j];
       scores[j] = seen_[j] != 0 ? scores[j] : -std::numeric_limits<T>::infinity();
       rows_[r].sees_key = rows_[r].sees_key || seen_[j] != 0;
     }
   }
 
-  // A finite bias stays finite.
-  static T in_exp2_units(T bias) {
-    constexpr T kLargest = std::numeric_limits<T>::max();
-    const T scaled = bias * static_cast<T>(std::numbers::log2e);
-    return std::isfinite(bias) ? std::clamp(scaled, -kLargest, kLargest) : scaled;
-  }
-
   // The largest score has grown: all that was relative to the old one shrinks.
   void rescale(Index r, T difference) {
     const hn::ScalableTag<T> d;
-    const auto factor = Exp2(d, hn::Set(d, difference));
+    const auto factor = Exp(d, hn::Set(d, difference));
     hn::Store(hn::Mul(factor, hn::Load(d, sums_.row(r))), d, sums_.row(r));
     T* output = output_.row(r);
     for (Index c = 0; c < padded_width_; c += kLanes<T>) {
@@ -313,7 +304,7 @@ class TiledBlock {
       score = cap * std::tanh(score / cap);
     }
     score += call_.mask.template bias<T>(block_.b, block_.h, block_.first + r, j);
-    return std::exp2(score * static_cast<T>(std::numbers::log2e) - rows_[r].max) / sum;
+    return std::exp(score - rows_[r].max) / sum;
   }
 
   const KernelCall<T>& call_;

@@ -1,0 +1,144 @@
+// What is special to the tiled kernel: its targets, its accuracy, and that each row is alone.
+
+#include "attnlab/attention/kernel/tiled.h"
+
+#include <hwy/targets.h>
+
+#include <cmath>
+
+#include "attention/reference_case.h"
+#include "attnlab/attention/kernel/full.h"
+#include "attnlab/core/random.h"
+
+namespace attnlab {
+namespace {
+
+using test::Case;
+using test::same_bits;
+
+template <class T>
+AttentionResult<T> attend_with(const test::DrawnCase<T>& drawn, Kernel kernel,
+                               const Request& want = {}) {
+  AttentionSettings settings = drawn.settings;
+  settings.kernel = kernel;
+  return scaled_dot_product(drawn.q, drawn.k, drawn.v, drawn.mask, settings, want);
+}
+
+// Normal entries, scaled as in the paper.
+template <class T>
+test::DrawnCase<T> normal_case(Index n, Index m, Index d) {
+  test::DrawnCase<T> drawn =
+      test::draw_case<T>({.heads = 2, .kv_heads = 2, .n = n, .m = m, .d_k = d, .d_v = d});
+  drawn.mask = Mask(1, 2, n, m);
+  drawn.settings = {};
+  drawn.settings.scale = 1 / std::sqrt(static_cast<double>(d));
+  std::uint64_t seed = 1;
+  for (Tensor<T>* tensor : {&drawn.q, &drawn.k, &drawn.v}) {
+    std::vector<float> normals(static_cast<std::size_t>(tensor->size()));
+    fill_normal(normals, ++seed, Stream::input_q);
+    for (std::size_t i = 0; i < normals.size(); ++i) tensor->data()[i] = static_cast<T>(normals[i]);
+  }
+  return drawn;
+}
+
+struct Errors {
+  double largest = 0, squares = 0;
+};
+
+Errors errors_of(const Tensor<float>& got, const Tensor<double>& truth) {
+  Errors errors;
+  for (Index i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got.data()[i]) - truth.data()[i]);
+    errors.largest = std::max(errors.largest, error);
+    errors.squares += error * error;
+  }
+  return errors;
+}
+
+TEST_CASE("the tiled kernel is about as exact as the plain path, and no worse on the whole") {
+  double tiled_squares = 0, full_squares = 0;
+  for (const Index n : {1, 7, 64, 130}) {
+    for (const Index m : {1, 9, 100, 256, 300, 1000}) {
+      for (const Index d : {1, 3, 16, 50, 64, 128}) {
+        INFO(n << " queries, " << m << " keys, d " << d);
+        const auto exact = normal_case<double>(n, m, d);
+        const auto single = normal_case<float>(n, m, d);
+        const Tensor<double> truth = attend_with(exact, Kernel::full).output;
+        const Errors tiled = errors_of(attend_with(single, Kernel::tiled).output, truth);
+        const Errors full = errors_of(attend_with(single, Kernel::full).output, truth);
+        // A few units in the last place are left to shapes so small that either may be exact.
+        CHECK(tiled.largest <= 1.5 * full.largest + 4e-7);
+        tiled_squares += tiled.squares;
+        full_squares += full.squares;
+      }
+    }
+  }
+  CHECK(tiled_squares <= full_squares);
+}
+
+TEST_CASE("asking for weights and steps changes no bit of a tiled output, nor does the block") {
+  for (const bool causal : {false, true}) {
+    const auto check = [&](auto drawn) {
+      using T = std::remove_cvref_t<decltype(drawn.q.data()[0])>;
+      if (causal) drawn.mask.set_causal();
+      const auto alone = attend_with(drawn, Kernel::tiled);
+      CHECK(same_bits(alone.output, attend_with(drawn, Kernel::tiled, {"weights"}).output));
+      const auto all = attend_with(drawn, Kernel::tiled, test::kAllMatrices);
+      CHECK(same_bits(alone.output, all.output));
+      CHECK(same_bits(*all.weights, *attend_with(drawn, Kernel::tiled, {"weights"}).weights));
+
+      const Values<T> values(drawn.v);
+      const KernelCall<T> call{drawn.q, drawn.k, values, drawn.mask, drawn.settings};
+      for (const Index rows : {1, 5, 6, 50, 192}) {
+        AttentionResult<T> result;
+        result.output = Tensor<T>(alone.output.shape());
+        for (Index h = 0; h < 2; ++h) {
+          for (Index first = 0; first < 200; first += rows) {
+            const RowBlock block{0, h, first, std::min(rows, 200 - first)};
+            attend_tiled(call, block, result);
+          }
+        }
+        CHECK(same_bits(alone.output, result.output));
+      }
+    };
+    check(normal_case<float>(200, 600, 20));
+    check(normal_case<double>(200, 600, 20));
+  }
+}
+
+TEST_CASE("every target of the processor gives what plain loops give") {
+  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  CHECK_FALSE(targets.empty());
+  const Case c{
+      .heads = 2, .kv_heads = 1, .n = 21, .m = 300, .d_k = 19, .d_v = 13, .additive = true};
+  for (const std::int64_t target : targets) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    INFO(hwy::TargetName(target));
+    if (std::string(tiled_target()) != hwy::TargetName(target)) continue;  // not built for it
+    const auto drawn = test::draw_case<float>(c);
+    const reference::Result expected = reference::attend(drawn.call);
+    const auto result = attend_with(drawn, Kernel::tiled, {"weights"});
+    CHECK(test::close(result.output, expected.output, 2e-6));
+    CHECK(test::close(*result.weights, expected.weights, 2e-6));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST_CASE("a score of -infinity is no empty row, and NaN outside the mask is not lost") {
+  auto drawn = normal_case<float>(7, 300, 4);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  drawn.q.data()[0] = std::numeric_limits<float>::quiet_NaN();  // query 0 of head 0
+  drawn.k.data()[299 * 4] = kInf;                               // the last key of head 0
+  const auto result = attend_with(drawn, Kernel::tiled, {"weights"});
+  const auto full = attend_with(drawn, Kernel::full, {"weights"});
+  for (Index i = 0; i < result.output.size(); ++i) {
+    INFO(i);
+    CHECK(std::isnan(result.output.data()[i]) == std::isnan(full.output.data()[i]));
+  }
+  CHECK(result.empty_rows == 0);
+}
+
+}  // namespace
+}  // namespace attnlab
