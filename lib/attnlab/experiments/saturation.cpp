@@ -197,6 +197,15 @@ class SaturationSweep {
   std::vector<Point> points_;
 };
 
+// Whether anything is set that only dot products have.
+bool names_vectors(const SaturationOptions& options) {
+  const SaturationOptions usual;
+  EntryOptions entries = options.entries, usual_entries;
+  return options.d_k != usual.d_k || options.scaling != usual.scaling ||
+         options.key_draw != usual.key_draw ||
+         first_changed(options_of(entries), options_of(usual_entries)) != nullptr;
+}
+
 }  // namespace
 
 SaturationResult saturation(const SaturationOptions& options, const Watch& watch) {
@@ -204,6 +213,10 @@ SaturationResult saturation(const SaturationOptions& options, const Watch& watch
   require_list(options.keys.size(), "keys");
   const SaturationSweep sweep(options);
   SaturationResult result;
+  if (options.logits == Logits::iid && names_vectors(options)) {
+    result.notes.emplace_back(
+        "independent logits come from no vectors: d_k, scaling, key_draw and entries are not used");
+  }
   result.rows = run_sweep(sweep.task(), options.sweep, watch, result.status);
   result.finding = saturation_finding(result.rows);
   return result;

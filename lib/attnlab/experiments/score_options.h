@@ -32,7 +32,10 @@ struct ScoreOptions {
               {.unit = "C", .range = above(0.0)}),
         field("dropout", &O::dropout, "share of the weights dropped, drawn from the seed",
               {.unit = "P", .range = {.low = 0.0, .high = 1.0, .high_open = true}}),
-        field("kernel", &O::kernel, "full follows the formula step by step"));
+        field("kernel", &O::kernel,
+              "tiled is fast and keeps no matrix of scores, full follows the formula step by step; "
+              "auto "
+              "is tiled"));
   }
 };
 
