@@ -107,6 +107,16 @@ class Comparison {
     if (!std::exchange(without_distance_, true)) point_at(i);
   }
 
+  // std::cmp_less knows no booleans.
+  template <class T>
+  static auto widened(T value) {
+    if constexpr (std::is_unsigned_v<T>) {
+      return static_cast<std::uint64_t>(value);
+    } else {
+      return static_cast<std::int64_t>(value);
+    }
+  }
+
   double distance(Index i, double x, double y) const {
     const bool integers = !is_floating(a_.tensor.dtype()) && !is_floating(b_.tensor.dtype());
     if (!integers) return std::abs(x - y);
@@ -121,15 +131,6 @@ class Comparison {
         }
       });
     });
-  }
-  // std::cmp_less knows no booleans.
-  template <class T>
-  static auto widened(T value) {
-    if constexpr (std::is_unsigned_v<T>) {
-      return static_cast<std::uint64_t>(value);
-    } else {
-      return static_cast<std::int64_t>(value);
-    }
   }
 
   void compare_element(Index i) {

@@ -14,8 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What Exp is made of: x = n ln 2 + r with n whole and |r| <= ln(2)/2, e^r by a polynomial, n into
-// the exponent. ln 2 is in two parts, the first so short that n times it is exact.
+// What the exponential is made of: x = n ln 2 + r with n whole and |r| <= ln(2)/2, e^r by a
+// polynomial, n into the exponent. ln 2 is in two parts, the first so short that n times it is
+// exact.
 template <class T>
 struct ExpConstants;
 
@@ -60,7 +61,7 @@ struct ExpConstants<double> {
 // e^x for x <= 0, -infinity included; 0 where it would be subnormal. Relative error below 1.2 times
 // 2^-24 in float32 and 2^-53 in float64. NaN gives 0.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Exp(D d, V x) {
+HWY_INLINE V exponential(D d, V x) {
   using T = hn::TFromD<D>;
   using C = ExpConstants<T>;
   const hn::Rebind<typename C::Integer, D> integers;

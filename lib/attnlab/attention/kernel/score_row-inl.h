@@ -57,10 +57,10 @@ HWY_INLINE void weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* 
   const auto m = hn::Set(d, max);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
   for (Index j = 0; j < columns; j += 4 * kLane) {
-    const auto w0 = Exp(d, hn::Sub(hn::Load(d, scores + j), m));
-    const auto w1 = Exp(d, hn::Sub(hn::Load(d, scores + j + kLane), m));
-    const auto w2 = Exp(d, hn::Sub(hn::Load(d, scores + j + 2 * kLane), m));
-    const auto w3 = Exp(d, hn::Sub(hn::Load(d, scores + j + 3 * kLane), m));
+    const auto w0 = exponential(d, hn::Sub(hn::Load(d, scores + j), m));
+    const auto w1 = exponential(d, hn::Sub(hn::Load(d, scores + j + kLane), m));
+    const auto w2 = exponential(d, hn::Sub(hn::Load(d, scores + j + 2 * kLane), m));
+    const auto w3 = exponential(d, hn::Sub(hn::Load(d, scores + j + 3 * kLane), m));
     hn::Store(w0, d, scores + j);
     hn::Store(w1, d, scores + j + kLane);
     hn::Store(w2, d, scores + j + 2 * kLane);
@@ -87,7 +87,7 @@ HWY_INLINE void write_scaled(const T* HWY_RESTRICT weights, Index count, T diffe
                              T* HWY_RESTRICT into) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
-  const auto factor = hn::Div(Exp(d, hn::Set(d, difference)), hn::Set(d, sum));
+  const auto factor = hn::Div(exponential(d, hn::Set(d, difference)), hn::Set(d, sum));
   Index j = 0;
   for (; j + kLane <= count; j += kLane) {
     hn::StoreU(hn::Mul(factor, hn::Load(d, weights + j)), d, into + j);

@@ -211,7 +211,7 @@ class TiledBlock {
   // The largest score has grown: all that was relative to the old one shrinks.
   void rescale(Index r, T difference) {
     const hn::ScalableTag<T> d;
-    const auto factor = Exp(d, hn::Set(d, difference));
+    const auto factor = exponential(d, hn::Set(d, difference));
     hn::Store(hn::Mul(factor, hn::Load(d, sums_.row(r))), d, sums_.row(r));
     T* output = output_.row(r);
     for (Index c = 0; c < padded_width_; c += kLanes<T>) {
