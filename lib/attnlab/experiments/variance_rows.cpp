@@ -186,14 +186,14 @@ void add_variance_notes(const VarianceOptions& options, VarianceResult& result) 
   const bool robust = std::any_of(result.rows.begin(), result.rows.end(),
                                   [](const VarianceRow& row) { return row.interquartile_range; });
   if (robust) {
-    result.notes.push_back(
+    result.notes.emplace_back(
         "interval not valid: the fourth moment of the score is infinite; interquartile_range and "
         "median_absolute_deviation tell its spread");
   }
   if (std::any_of(result.rows.begin(), result.rows.end(), [](const VarianceRow& row) {
         return row.interquartile_range && !row.theory_variance;
       })) {
-    result.notes.push_back("the variance of the score is infinite or undefined");
+    result.notes.emplace_back("the variance of the score is infinite or undefined");
   }
   for (const VarianceRow& row : result.rows) {
     if (!robust && options.sweep.samples >= kTailSamples &&
