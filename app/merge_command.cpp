@@ -121,6 +121,7 @@ StatePart state_part(const PartFile& file, const Json& part) {
   const Json& values = member(file, part, "state", Json::value_t::array);
   state.state.reserve(values.size());
   for (const Json& value : values) {
+    if (value.is_array()) throw InputError(file.path, "state", "", "need a list of numbers");
     if (value.is_number()) {
       state.state.push_back(value.get<double>());
     } else {
@@ -163,6 +164,12 @@ int merge(const Invocation& invocation) {
   Batch batch;
   batch.push_back(std::make_unique<Run>(command));
   batch[0]->options().apply(read_config(path));
+  for (const PartFile& file : files) {
+    const Json& run = member(file, file.json["result"], "run", Json::value_t::string);
+    if (run != batch[0]->run_identity()) {
+      throw InputError(file.path, "options", "", "are not those that its parts were measured with");
+    }
+  }
   batch[0]->options().apply(flags);
   batch[0]->set_parts(std::move(parts));
   return run_batch(batch, invocation.origins);

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 
 #include "attnlab/core/text.h"
+#include "attnlab/experiments/sweep.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/tensor_file.h"
@@ -208,14 +210,15 @@ void Run::check_targets() const {
 void Run::check_shard() const {
   for (const OptionRef& option : options_.options()) {
     const auto* const* text = std::get_if<std::string*>(&option.value);
-    if (option.name == "shard" && text != nullptr && !(*text)->empty() && format_ != Format::json) {
+    if (option.name != "shard" || text == nullptr || (*text)->empty()) continue;
+    parse_shard(**text, std::numeric_limits<std::uint64_t>::max());
+    if (format_ != Format::json) {
       throw origins().error("shard", **text, "needs --format json, which attnlab merge reads");
     }
   }
 }
 
-// Rows of two runs may follow each other when their command, version and options are the same:
-// FNV-1a of all three.
+// FNV-1a.
 std::string Run::run_identity() const {
   const std::string text = std::string(command_.name) + '\n' + ATTNLAB_VERSION + '\n' +
                            dump_json(options_to_json(job_->options()));

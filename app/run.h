@@ -52,6 +52,8 @@ class Run {
   // the run streams, each row's line goes to `write_line`.
   void compute(const std::atomic<bool>& cancel,
                const std::function<void(std::string_view)>& write_line);
+  // Command, version and options in one word: runs of the same have rows and parts in common.
+  std::string run_identity() const;
   // Stopped before its last row.
   bool interrupted() const { return job_->interrupted(); }
   std::string render() const;
@@ -70,7 +72,6 @@ class Run {
   void check_tokens() const;
   void check_shard() const;
   void require_computed(const std::string& name, std::string_view option) const;
-  std::string run_identity() const;
   const AnyTensor* matrix(std::string_view name) const;
   Style style() const;
 

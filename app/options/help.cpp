@@ -137,6 +137,20 @@ std::string matrices(const std::vector<ResultRef>& results, int width) {
   return text;
 }
 
+// What the columns of rows mean, where a result has rows.
+std::string columns(const std::vector<ResultRef>& results, int width) {
+  std::string text;
+  for (const ResultRef& result : results) {
+    const auto* rows = std::get_if<RowsRef>(&result.value);
+    if (rows == nullptr || result.name != "rows") continue;
+    text = fmt::format("\nColumns ({}):\n", result.help);
+    for (const ResultRef& column : rows->columns) {
+      text += entry(std::string(column.name), std::string(column.help), width);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string metavar(const OptionRef& option) {
@@ -175,6 +189,7 @@ std::string help_text(std::string_view command, std::string_view summary, std::s
     text += section(heading, options, width);
   }
   text += matrices(results, width);
+  text += columns(results, width);
   if (!examples.empty()) text += fmt::format("\nExamples:\n{}\n", examples);
   return text;
 }

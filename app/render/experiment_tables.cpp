@@ -21,6 +21,7 @@ RowsRef chosen(const RowsRef& rows, const std::vector<std::string_view>& names) 
   }
   const auto pick = [places](const std::vector<ResultRef>& cells) {
     std::vector<ResultRef> picked;
+    picked.reserve(places.size());
     for (const std::size_t place : places) picked.push_back(cells.at(place));
     return picked;
   };

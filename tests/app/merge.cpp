@@ -173,5 +173,19 @@ TEST_CASE("a result that is no part says what merge needs") {
         std::string::npos);
 }
 
+TEST_CASE("parts whose options were changed after measuring are refused") {
+  const Parts parts(2);
+  for (const int part : {1, 2}) {
+    parts.change(part, [](Json& json) { json["options"]["seed"] = 5; });
+  }
+  CHECK(parts.merged({1, 2}).find("1.json: options: are not those") != std::string::npos);
+}
+
+TEST_CASE("a list in the place of a number of a state is refused") {
+  const Parts parts(2);
+  parts.change(1, [](Json& json) { json["result"]["parts"][0]["state"][1] = {1, 2}; });
+  CHECK(parts.merged({1, 2}).find("1.json: state: need a list of numbers") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace attnlab

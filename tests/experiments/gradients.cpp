@@ -249,5 +249,21 @@ TEST_CASE("what gradients cannot measure is refused by name") {
         std::string::npos);
 }
 
+TEST_CASE("gradients without a fourth moment have no interval, those of the cotangent alone have") {
+  GradientsOptions options;
+  options.d_k = {4};
+  options.keys = {3};
+  options.entries.distribution = Distribution::student_t;
+  options.entries.nu = 3;
+  options.sweep.samples = 100;
+  const GradientsResult result = gradients(options, {});
+  CHECK_FALSE(result.rows[0].q.ci_low);
+  CHECK_FALSE(result.rows[0].k.ci_high);
+  CHECK(result.rows[0].v.ci_low);
+  REQUIRE(result.notes.size() == 1);
+  options.entries.nu = 5;
+  CHECK(gradients(options, {}).rows[0].q.ci_low);
+}
+
 }  // namespace
 }  // namespace attnlab

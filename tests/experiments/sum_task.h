@@ -20,6 +20,7 @@ struct SumState {
     sum += other.sum;
     count += other.count;
   }
+  std::uint64_t trials() const { return static_cast<std::uint64_t>(count); }
   std::vector<double> values() const { return {sum, count}; }
   void set_values(std::span<const double> values) {
     StateReader reader(values);
@@ -64,6 +65,9 @@ inline SweepTask<SumState, SumRow> task_of(Index points, std::uint64_t trials,
     const auto count = static_cast<Index>(state.count);
     return std::vector<SumRow>{{point, "first", state.sum, count, {1, 2}},
                                {point, "second", std::nullopt, std::nullopt, {}}};
+  };
+  task.is_row = [](Index point, Index i, const SumRow& row) {
+    return row.point == point && row.half == (i == 0 ? "first" : "second");
   };
   return task;
 }

@@ -182,7 +182,10 @@ TEST_CASE("parts that are no whole run are refused") {
   // Of a longer run.
   std::vector<StatePart> more = good;
   more.push_back({0, 4, 0, {1, 1}});
-  CHECK(refused(more) == "parts: got 5 blocks, need all 4, those of every shard");
+  CHECK(refused(more) == "parts: got 1 trials, need 0 in these blocks");
+  CHECK(changed([](StatePart& part) {
+          ++part.state[1];
+        }).find(" trials, need 64 in these blocks") != std::string::npos);
   // Of a run of more points.
   std::vector<StatePart> beyond = good;
   beyond.push_back({2, 0, 2, {1, 1}});

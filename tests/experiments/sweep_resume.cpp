@@ -109,5 +109,20 @@ TEST_CASE("a file to resume that is not there is refused") {
         }).find("resume: got /nowhere/rows.jsonl") != std::string::npos);
 }
 
+TEST_CASE("rows that stand elsewhere in the run are refused") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& rows) {
+    const std::string path = folder.write("rows.jsonl", rows);
+    return refusal([&] { ran(task_of(3, 64), resuming(path)); });
+  };
+  const std::string first = row_line(0, "first", kFirst), second = row_line(0, "second", kSecond);
+  CHECK(refused(first + second).empty());
+  CHECK(refused(second + first).find("row 1: is not the row that stands there") !=
+        std::string::npos);
+  CHECK(refused(first + first).find("row 2: ") != std::string::npos);
+  CHECK(refused(row_line(1, "first", kFirst) + row_line(1, "second", kSecond)).find("row 1: ") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace attnlab

@@ -166,5 +166,22 @@ TEST_CASE("equal scores have a variance of 0 and no interval") {
   CHECK_FALSE(result.rows[0].excess_kurtosis);
 }
 
+TEST_CASE("the covariance term has no standard error where the entries have no variance") {
+  VarianceOptions options;
+  options.d_k = {4};
+  options.components = true;
+  options.sweep.samples = 100;
+  CHECK(variance(options, {}).rows[0].covariance_term_std_error);
+  options.entries.distribution = Distribution::student_t;
+  options.entries.nu = 2;
+  CHECK_FALSE(variance(options, {}).rows[0].covariance_term_std_error);
+}
+
+TEST_CASE("no value may stand twice in a list") {
+  VarianceOptions options;
+  options.d_k = {4, 8, 4};
+  CHECK(refusal([&] { variance(options, {}); }) == "d_k: got 4, is there twice");
+}
+
 }  // namespace
 }  // namespace attnlab

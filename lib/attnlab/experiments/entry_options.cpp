@@ -1,6 +1,6 @@
 #include "attnlab/experiments/entry_options.h"
 
-#include <string>
+#include <fmt/format.h>
 
 #include "attnlab/core/error.h"
 
@@ -10,7 +10,7 @@ EntryLaw entry_law(const EntryOptions& options, double mean) {
   EntryLaw law{options.distribution, EntryLaw().nu, options.sigma, mean};
   if (options.nu) {
     if (options.distribution != Distribution::student_t) {
-      throw InputError("", "nu", std::to_string(*options.nu),
+      throw InputError("", "nu", fmt::format("{}", *options.nu),
                        "is of the distribution student_t only");
     }
     law.nu = *options.nu;

@@ -20,7 +20,7 @@ struct EntryOptions {
         field("distribution", &O::distribution, "of every entry, of mean 0 and variance sigma^2"),
         field("nu", &O::nu, "degrees of freedom of student_t, 5 unless given",
               {.range = between(1.0, 1e15)}),
-        field("sigma", &O::sigma, "standard deviation of an entry", {.range = above(0.0)}));
+        field("sigma", &O::sigma, "standard deviation of an entry", {.range = between(1e-9, 1e9)}));
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct GradientState {
   std::vector<GradientSample> samples;
 
   void merge(const GradientState& other);
+  std::uint64_t trials() const { return samples[0].mean_squares[0].size(); }
   std::vector<double> values() const;
   void set_values(std::span<const double> values);
 };

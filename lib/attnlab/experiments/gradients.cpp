@@ -24,11 +24,12 @@ constexpr double kDeadPart = 0.01;
 // The root of a mean of squares, with the t interval of the logarithm of the mean: squares that a
 // few rows dominate are far from normal, and their root is not negative.
 template <class Columns>
-void set_columns(Columns& columns, const std::vector<double>& mean_squares, double confidence) {
+void set_columns(Columns& columns, const std::vector<double>& mean_squares, double confidence,
+                 bool has_interval) {
   const Moments moments = moments_of(mean_squares);
   const Estimate mean = mean_estimate(moments, confidence);
   columns.rms = std::sqrt(moments.mean);
-  if (mean.low && moments.mean > 0) {
+  if (has_interval && mean.low && moments.mean > 0) {
     const double reach = (*mean.high - moments.mean) / moments.mean;
     columns.ci_low = columns.rms * std::exp(-reach / 2);
     columns.ci_high = columns.rms * std::exp(reach / 2);
@@ -43,12 +44,17 @@ void set_columns(Columns& columns, const std::vector<double>& mean_squares, doub
   columns.median = SortedSample(std::move(roots)).median();
 }
 
+bool has_fourth_moment(const EntryLaw& law) { return law.kurtosis().has_value(); }
+
 class GradientsSweep {
  public:
-  explicit GradientsSweep(const GradientsOptions& options)
+  GradientsSweep(const GradientsOptions& options, const Watch& watch)
       : options_(options),
+        watch_(watch),
         law_(entry_law(options.entries)),
         scalings_(parse_scalings(options.scaling)) {
+    require_list(options.d_k, "d_k");
+    require_list(options.keys, "keys");
     for (const Scaling& scaling : scalings_) {
       if (is_function(scaling)) {
         throw InputError("", "scaling", scaling_name(scaling),
@@ -74,6 +80,10 @@ class GradientsSweep {
     };
     task.work = [this](Index p, GradientState& state, std::uint64_t first, std::uint64_t last) {
       work(p, state, first, last);
+    };
+    task.is_row = [this](Index p, Index i, const GradientsRow& row) {
+      return row.d_k == point(p).d_k && row.keys == point(p).keys &&
+             row.scaling == scaling_name(scalings_[static_cast<std::size_t>(i)]);
     };
     task.rows = [this](Index p, const GradientState& state) { return rows(p, state); };
     return task;
@@ -110,10 +120,10 @@ class GradientsSweep {
     std::vector<float> q(d), keys(n * d), value(d), grad_output(d);
     std::vector<double> scores(n), grad_weights(n);
     RowGradients gradients;
-    for (std::uint64_t trial = first; trial < last; ++trial) {
+    for (std::uint64_t trial = first; trial < last && !watch_.cancelled(); ++trial) {
       sampler.query(trial, q);
       sampler.cotangent(trial, grad_output);
-      for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t j = 0; j < n && !watch_.cancelled(); ++j) {
         const auto key = std::span(keys).subspan(j * d, d);
         sampler.key(trial, static_cast<Index>(j), key);
         sampler.value(trial, static_cast<Index>(j), value);
@@ -142,9 +152,11 @@ class GradientsSweep {
       const auto d = static_cast<double>(row.d_k);
       const auto n = static_cast<std::uint64_t>(row.keys);
       row.logit_variance = logit_variance(scalings_[s], d, n, law_.sigma);
-      set_columns(row.q, squares[0], options_.sweep.confidence);
-      set_columns(row.k, squares[1], options_.sweep.confidence);
-      set_columns(row.v, squares[2], options_.sweep.confidence);
+      // The gradients to q and k are products of entries, that to v is of the cotangent alone.
+      const bool finite = has_fourth_moment(law_);
+      set_columns(row.q, squares[0], options_.sweep.confidence, finite);
+      set_columns(row.k, squares[1], options_.sweep.confidence, finite);
+      set_columns(row.v, squares[2], options_.sweep.confidence, true);
       if (law_.distribution == Distribution::normal) {
         const GradientTheory theory = gradient_theory(
             {n, d, d, factor(scalings_[s], point(p)), law_.sigma, law_.sigma, law_.sigma});
@@ -158,6 +170,7 @@ class GradientsSweep {
   }
 
   const GradientsOptions& options_;
+  const Watch& watch_;
   EntryLaw law_;
   std::vector<Scaling> scalings_;
   std::vector<Point> points_;
@@ -195,12 +208,15 @@ std::string finding_of(const std::vector<GradientsRow>& rows) {
 }  // namespace
 
 GradientsResult gradients(const GradientsOptions& options, const Watch& watch) {
-  require_list(options.d_k.size(), "d_k");
-  require_list(options.keys.size(), "keys");
-  const GradientsSweep sweep(options);
+  const GradientsSweep sweep(options, watch);
   GradientsResult result;
   result.rows = run_sweep(sweep.task(), options.sweep, watch, result.status);
   result.finding = finding_of(result.rows);
+  if (!has_fourth_moment(entry_law(options.entries))) {
+    result.notes.emplace_back(
+        "intervals of rms_grad_q and rms_grad_k not valid: the fourth moment of an entry is "
+        "infinite");
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -82,6 +83,7 @@ struct SaturationState {
   std::vector<RowSample> samples;
 
   void merge(const SaturationState& other);
+  std::uint64_t trials() const { return samples[0].jacobian_f.size(); }
   std::vector<double> values() const;
   void set_values(std::span<const double> values);
 };

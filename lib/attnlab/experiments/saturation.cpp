@@ -1,5 +1,7 @@
 #include "attnlab/experiments/saturation.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -15,14 +17,16 @@ namespace {
 
 class SaturationSweep {
  public:
-  explicit SaturationSweep(const SaturationOptions& options)
-      : options_(options), law_(entry_law(options.entries)) {
+  SaturationSweep(const SaturationOptions& options, const Watch& watch)
+      : options_(options), watch_(watch), law_(entry_law(options.entries)) {
+    require_list(options.d_k, "d_k");
+    require_list(options.keys, "keys");
     if (options.logits == Logits::iid) {
       variances_ = options.logit_variance;
       if (variances_.empty()) variances_ = {0.25, 1, 4};
     } else {
       if (!options.logit_variance.empty()) {
-        throw InputError("", "logit_variance", std::to_string(options.logit_variance[0]),
+        throw InputError("", "logit_variance", fmt::format("{}", options.logit_variance[0]),
                          "is of --logits iid; scores of vectors have that of their d_k");
       }
       scalings_ = parse_scalings(options.scaling);
@@ -61,6 +65,11 @@ class SaturationSweep {
     };
     task.work = [this](Index p, SaturationState& state, std::uint64_t first, std::uint64_t last) {
       work(p, state, first, last);
+    };
+    task.is_row = [this](Index p, Index i, const SaturationRow& row) {
+      const SaturationCase of = case_of(p, static_cast<std::size_t>(i));
+      return row.d_k == of.d_k && row.keys == of.keys && row.logit_variance == of.logit_variance &&
+             row.scaling == (of.scaling ? std::optional(scaling_name(*of.scaling)) : std::nullopt);
     };
     task.rows = [this](Index p, const SaturationState& state) { return rows(p, state); };
     return task;
@@ -112,7 +121,7 @@ class SaturationSweep {
     bench.lengths.resize(n);
     bench.logits.resize(n);
     if (point(p).d_k && reuse()) {
-      for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t j = 0; j < n && !watch_.cancelled(); ++j) {
         sampler.key(first / kBlockTrials, static_cast<Index>(j),
                     std::span(bench.k).subspan(j * d, d));
       }
@@ -120,6 +129,7 @@ class SaturationSweep {
     RowMeter meter(options_.near_zero);
     const bool keep = !options_.quantiles.empty();
     for (std::uint64_t trial = first; trial < last; ++trial) {
+      if (watch_.cancelled()) return;
       if (point(p).d_k) {
         draw_scores(sampler, trial, bench);
       } else {
@@ -151,7 +161,7 @@ class SaturationSweep {
     const std::size_t d = bench.q.size();
     const bool lengths = std::any_of(scalings_.begin(), scalings_.end(), is_cosine);
     const double length_of_query = lengths ? std::sqrt(dot(bench.q, bench.q)) : 0;
-    for (std::size_t j = 0; j < bench.scores.size(); ++j) {
+    for (std::size_t j = 0; j < bench.scores.size() && !watch_.cancelled(); ++j) {
       std::span<float> k = bench.k;
       if (reuse()) {
         k = k.subspan(j * d, d);
@@ -173,24 +183,28 @@ class SaturationSweep {
     }
   }
 
+  SaturationCase case_of(Index p, std::size_t s) const {
+    SaturationCase of{point(p).d_k, point(p).keys, std::nullopt, 0};
+    if (!of.d_k) {
+      of.logit_variance = variances_[s];
+      return of;
+    }
+    of.scaling = scalings_[s];
+    of.logit_variance = logit_variance(scalings_[s], static_cast<double>(*of.d_k),
+                                       static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
+    return of;
+  }
+
   std::vector<SaturationRow> rows(Index p, const SaturationState& state) const {
     std::vector<SaturationRow> rows;
     for (std::size_t s = 0; s < state.samples.size(); ++s) {
-      SaturationCase of{point(p).d_k, point(p).keys, std::nullopt, 0};
-      if (of.d_k) {
-        of.scaling = scalings_[s];
-        of.logit_variance =
-            logit_variance(scalings_[s], static_cast<double>(*of.d_k),
-                           static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
-      } else {
-        of.logit_variance = variances_[s];
-      }
-      rows.push_back(saturation_row(options_, of, state.samples[s]));
+      rows.push_back(saturation_row(options_, case_of(p, s), state.samples[s]));
     }
     return rows;
   }
 
   const SaturationOptions& options_;
+  const Watch& watch_;
   EntryLaw law_;
   std::vector<Scaling> scalings_;
   std::vector<double> variances_;
@@ -209,9 +223,7 @@ bool names_vectors(const SaturationOptions& options) {
 }  // namespace
 
 SaturationResult saturation(const SaturationOptions& options, const Watch& watch) {
-  require_list(options.d_k.size(), "d_k");
-  require_list(options.keys.size(), "keys");
-  const SaturationSweep sweep(options);
+  const SaturationSweep sweep(options, watch);
   SaturationResult result;
   if (options.logits == Logits::iid && names_vectors(options)) {
     result.notes.emplace_back(

@@ -49,7 +49,7 @@ struct SaturationOptions {
         field("logits", &O::logits, "dot products of drawn vectors, or independent normals"),
         field("logit_variance", &O::logit_variance,
               "variances of independent normal logits; 0.25,1,4 unless given",
-              {.range = at_least(0.0)}),
+              {.range = between(0.0, 1e12)}),
         field("key_draw", &O::key_draw,
               "fresh keys for every query, or the same for the queries of a block"),
         field("quantiles", &O::quantiles, "of each metric over the rows, as .1,.5,.9",

@@ -2,16 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "attnlab/core/error.h"
 
 namespace attnlab {
+namespace {
+
+// Beyond these the moments of scores would leave float64.
+constexpr double kSmallest = 1e-9, kLargest = 1e9;
+
+}  // namespace
 
 std::vector<Scaling> parse_scalings(const std::vector<std::string>& texts) {
-  require_list(texts.size(), "scaling");
+  if (texts.empty()) throw InputError("", "scaling", "", "need at least one");
   std::vector<Scaling> scalings;
   for (const std::string& text : texts) {
     const Scaling scaling = parse_scaling(text);
+    if (scaling.parameter != 0 &&
+        !(std::abs(scaling.parameter) >= kSmallest && std::abs(scaling.parameter) <= kLargest)) {
+      throw InputError("", "scaling", text, "need 0 or a number from 1e-9 to 1e9");
+    }
     if (std::find(scalings.begin(), scalings.end(), scaling) != scalings.end()) {
       throw InputError("", "scaling", text, "is there twice");
     }
@@ -52,8 +63,14 @@ std::string scaling_phrase(const std::string& name) {
   return "under " + name;
 }
 
-void require_list(std::size_t size, const char* field) {
-  if (size == 0) throw InputError("", field, "", "need at least one");
+void require_list(const std::vector<Index>& list, const char* field) {
+  if (list.empty()) throw InputError("", field, "", "need at least one");
+  std::set<Index> seen;
+  for (const Index value : list) {
+    if (!seen.insert(value).second) {
+      throw InputError("", field, std::to_string(value), "is there twice");
+    }
+  }
 }
 
 }  // namespace attnlab

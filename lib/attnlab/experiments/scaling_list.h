@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "attnlab/core/dtype.h"
 #include "attnlab/stats/scaling.h"
 
 namespace attnlab {
@@ -25,7 +26,7 @@ double scaled_score(const Scaling& scaling, double score, double d, double lengt
 // A scaling in a sentence: "unscaled", "divided by sqrt(d_k)", "under critical".
 std::string scaling_phrase(const std::string& name);
 
-// Throws InputError when a list is empty.
-void require_list(std::size_t size, const char* field);
+// Throws InputError when a list is empty or holds a value twice.
+void require_list(const std::vector<Index>& list, const char* field);
 
 }  // namespace attnlab

@@ -36,6 +36,13 @@ Shard parse_shard(const std::string& text, std::uint64_t trials) {
   return {*index, *count};
 }
 
+std::uint64_t trials_in(const StatePart& part, std::uint64_t trials) {
+  const std::uint64_t blocks = block_count(trials);
+  const auto first = std::min(blocks, static_cast<std::uint64_t>(part.first_block));
+  const std::uint64_t last = std::min(blocks, first + (std::uint64_t{1} << part.level));
+  return std::min(trials, last * kBlockTrials) - std::min(trials, first * kBlockTrials);
+}
+
 void check_sweep(const SweepOptions& options, const Watch& watch, Index points) {
   if (!options.shard.empty() && !options.resume.empty()) {
     throw InputError("", "resume", options.resume.path,

@@ -16,8 +16,9 @@ namespace attnlab {
 
 // An experiment: points measured one after the other, each by independent trials in blocks, which
 // give the same bits for any number of threads and any split into shards. State is what a point is
-// measured by: void merge(const State&), std::vector<double> values() const and, on an empty one,
-// void set_values(std::span<const double>), which throws InputError for what is no such state.
+// measured by: void merge(const State&), std::uint64_t trials() const, std::vector<double> values()
+// const and, on an empty one, void set_values(std::span<const double>), which throws InputError for
+// what is no such state.
 template <class State, class Row>
 struct SweepTask {
   Index points = 0;
@@ -26,10 +27,12 @@ struct SweepTask {
   // How long a point takes, in any unit.
   std::function<double(Index point)> cost;
   std::function<State(Index point)> empty;
-  // Adds the trials [first, last) of one block, in order.
+  // Adds the trials [first, last) of one block, in order. May stop when the run is cancelled.
   std::function<void(Index point, State& state, std::uint64_t first, std::uint64_t last)> work;
   // What the state of a point says, rows_a_point rows of it.
   std::function<std::vector<Row>(Index point, const State& state)> rows;
+  // Whether a row is the i-th of a point: rows of another run must not pass.
+  std::function<bool(Index point, Index i, const Row& row)> is_row;
 };
 
 struct Shard {
@@ -44,10 +47,14 @@ Shard parse_shard(const std::string& text, std::uint64_t trials);
 // `points` there are.
 void check_sweep(const SweepOptions& options, const Watch& watch, Index points);
 
+// Trials that the blocks of a part hold of a run of `trials`.
+std::uint64_t trials_in(const StatePart& part, std::uint64_t trials);
+
 // The parts of one point joined, when all its blocks are there. Throws InputError otherwise.
 template <class State>
-State join_parts(const std::vector<StatePart>& parts, Index point, std::uint64_t blocks,
+State join_parts(const std::vector<StatePart>& parts, Index point, std::uint64_t trials,
                  const State& empty) {
+  const std::uint64_t blocks = block_count(trials);
   MergeTree<State> tree;
   for (const StatePart& part : parts) {
     if (part.point != point) continue;
@@ -56,6 +63,10 @@ State join_parts(const std::vector<StatePart>& parts, Index point, std::uint64_t
     }
     State state = empty;
     state.set_values(part.state);
+    if (state.trials() != trials_in(part, trials)) {
+      throw InputError("", "parts", std::to_string(state.trials()) + " trials",
+                       "need " + std::to_string(trials_in(part, trials)) + " in these blocks");
+    }
     tree.add({static_cast<std::uint64_t>(part.first_block), static_cast<unsigned>(part.level),
               std::move(state)});
   }
@@ -77,6 +88,7 @@ std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions
   const BlockRange range = shard_range(blocks, shard.index, shard.count);
   if (!options.shard.empty()) {
     status.shard = options.shard;
+    status.run = watch.run;
     status.parts.emplace();
   }
 
@@ -91,7 +103,14 @@ std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions
     auto done = rows_done<Row>(options.resume.path, watch, most);
     first_point = std::ssize(done) / task.rows_a_point;
     done.resize(static_cast<std::size_t>(first_point * task.rows_a_point));
-    for (Row& row : done) tell(std::move(row));
+    for (Index i = 0; i < std::ssize(done); ++i) {
+      Row& row = done[static_cast<std::size_t>(i)];
+      if (!task.is_row(i / task.rows_a_point, i % task.rows_a_point, row)) {
+        throw InputError(options.resume.path, "row " + std::to_string(i + 1), "",
+                         "is not the row that stands there in this run");
+      }
+      tell(std::move(row));
+    }
   }
 
   std::vector<double> costs;
@@ -102,7 +121,7 @@ std::vector<Row> run_sweep(const SweepTask<State, Row>& task, const SweepOptions
     const State empty = task.empty(point);
     State state = empty;
     if (watch.parts != nullptr) {
-      state = join_parts(*watch.parts, point, blocks, empty);
+      state = join_parts(*watch.parts, point, task.trials, empty);
     } else {
       const double cost = costs[static_cast<std::size_t>(point)];
       RunControl control{watch.cancel, {}};

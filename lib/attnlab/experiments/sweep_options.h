@@ -45,7 +45,7 @@ inline SweepOptions usual_sweep(Index samples) {
 // How a sweep ended, as its result tells it.
 struct SweepStatus {
   bool interrupted = false;
-  std::optional<std::string> shard;
+  std::optional<std::string> shard, run;
   std::optional<std::vector<StatePart>> parts;
 
   static constexpr auto fields() {
@@ -53,6 +53,7 @@ struct SweepStatus {
     return std::tuple(
         field("interrupted", &R::interrupted, "whether the run was stopped before its last row"),
         field("shard", &R::shard, "I/N when this is one part of a run: its rows are of it alone"),
+        field("run", &R::run, "of a part: what its options are known by"),
         field("parts", &R::parts, "what merge needs of a part"));
   }
 };

@@ -23,9 +23,10 @@ constexpr Index kLargestCovariance = 256;
 
 class VarianceSweep {
  public:
-  explicit VarianceSweep(const VarianceOptions& options)
-      : options_(options), scalings_(factor_or_function(options.scaling)) {
+  VarianceSweep(const VarianceOptions& options, const Watch& watch)
+      : options_(options), watch_(watch), scalings_(factor_or_function(options.scaling)) {
     check_score_options(options);
+    require_list(options.d_k, "d_k");
     for (std::size_t i = 0; i < options.d_k.size(); ++i) samplers_.push_back(sampler(i));
     // Bounded scores have every moment, whatever the entries.
     keeps_scores_ = !samplers_.empty() && !samplers_[0].theory().finite_fourth_moment &&
@@ -45,6 +46,7 @@ class VarianceSweep {
         ++side_;
       }
     }
+    require_room();
   }
 
   SweepTask<VarianceState, VarianceRow> task() const {
@@ -60,6 +62,10 @@ class VarianceSweep {
     task.rows = [this](Index p, const VarianceState& state) {
       return variance_rows(options_, scalings_, samplers_[static_cast<std::size_t>(p)], state);
     };
+    task.is_row = [this](Index p, Index i, const VarianceRow& row) {
+      return row.d_k == d_k(p) &&
+             row.scaling == scaling_name(scalings_[static_cast<std::size_t>(i)]);
+    };
     return task;
   }
 
@@ -70,6 +76,16 @@ class VarianceSweep {
   Index d_k(Index point) const { return options_.d_k[static_cast<std::size_t>(point)]; }
   ScoreSampler sampler(std::size_t point) const {
     return {options_, options_.d_k[point], static_cast<Index>(point)};
+  }
+
+  // The vectors of a block and what is measured of their components, a thread.
+  void require_room() const {
+    const auto d =
+        static_cast<std::uint64_t>(*std::max_element(options_.d_k.begin(), options_.d_k.end()));
+    const auto vectors = 2 * static_cast<std::uint64_t>(side_) * sizeof(float);
+    const auto components = (options_.components ? 8 : 0) * sizeof(double);
+    const auto threads = static_cast<std::uint64_t>(thread_count(options_.sweep.run.threads));
+    require_memory(threads * d * (vectors + components), "the vectors of d_k");
   }
 
   // q.k itself, then one for each scaling that is a function of it.
@@ -90,7 +106,7 @@ class VarianceSweep {
 
   void work(Index point, VarianceState& state, std::uint64_t first, std::uint64_t last) const {
     ScoreSampler sampler = samplers_[static_cast<std::size_t>(point)];
-    for (std::uint64_t trial = first; trial < last; ++trial) {
+    for (std::uint64_t trial = first; trial < last && !watch_.cancelled(); ++trial) {
       if (options_.sampling == Sampling::pairs) {
         all_pairs(sampler, trial, state);
       } else {
@@ -117,12 +133,12 @@ class VarianceSweep {
     const auto d = static_cast<std::size_t>(sampler.d_k());
     const auto side = static_cast<std::size_t>(side_);
     std::vector<float> q(side * d), k(side * d);
-    for (std::size_t i = 0; i < side; ++i) {
+    for (std::size_t i = 0; i < side && !watch_.cancelled(); ++i) {
       sampler.draw_query(block * side + i, std::span(q).subspan(i * d, d));
       sampler.draw_key(block * side + i, std::span(k).subspan(i * d, d));
     }
     std::vector<double> squares(state.samples.size());
-    for (std::size_t i = 0; i < side; ++i) {
+    for (std::size_t i = 0; i < side && !watch_.cancelled(); ++i) {
       for (std::size_t j = 0; j < side; ++j) {
         add_score(std::span(q).subspan(i * d, d), std::span(k).subspan(j * d, d), state, squares);
       }
@@ -151,6 +167,7 @@ class VarianceSweep {
   }
 
   const VarianceOptions& options_;
+  const Watch& watch_;
   std::vector<Scaling> scalings_;
   std::vector<ScoreSampler> samplers_;
   Index side_ = 1;
@@ -160,8 +177,7 @@ class VarianceSweep {
 }  // namespace
 
 VarianceResult variance(const VarianceOptions& options, const Watch& watch) {
-  require_list(options.d_k.size(), "d_k");
-  const VarianceSweep sweep(options);
+  const VarianceSweep sweep(options, watch);
   VarianceResult result;
   if (options.sampling == Sampling::pairs) {
     result.notes.push_back(

@@ -35,8 +35,8 @@ struct DependenceOptions {
   static constexpr auto fields() {
     using O = DependenceOptions;
     return std::tuple(
-        field("mean_q", &O::mean_q, "mean of the entries of q"),
-        field("mean_k", &O::mean_k, "mean of the entries of k"),
+        field("mean_q", &O::mean_q, "mean of the entries of q", {.range = between(-1e9, 1e9)}),
+        field("mean_k", &O::mean_k, "mean of the entries of k", {.range = between(-1e9, 1e9)}),
         field("rho_q", &O::rho_q, "correlation of any two entries of q, from -1/(d_k - 1) to 1",
               {.range = between(-1.0, 1.0)}),
         field("rho_k", &O::rho_k, "correlation of any two entries of k",

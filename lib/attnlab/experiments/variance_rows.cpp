@@ -49,7 +49,7 @@ void add_components(const VarianceState& state, const ScoreSampler& sampler, dou
   if (!state.components) return;
   row.component_variance_sum = over(state.components->variance_sum(), divisor);
   row.covariance_term = over(state.components->covariance_term(), divisor);
-  if (sampler.is_plain()) {
+  if (sampler.is_plain() && sampler.theory().variance) {
     const double samples = static_cast<double>(state.samples[0].moments.count);
     row.covariance_term_std_error =
         covariance_term_std_error(static_cast<double>(sampler.d_k()), sigma, samples) / divisor;

@@ -23,6 +23,12 @@ void VarianceState::merge(const VarianceState& other) {
   if (covariance) covariance->merge(*other.covariance);
 }
 
+std::uint64_t VarianceState::trials() const {
+  const ScoreSample& sample = samples[0];
+  return sample.block_mean_squares.empty() ? sample.moments.count
+                                           : sample.block_mean_squares.size();
+}
+
 std::vector<double> VarianceState::values() const {
   StateWriter writer;
   for (const ScoreSample& sample : samples) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,6 +27,8 @@ struct VarianceState {
   std::optional<Covariance> covariance;
 
   void merge(const VarianceState& other);
+  // Pairs, or blocks of pairs.
+  std::uint64_t trials() const;
   std::vector<double> values() const;
   // Throws InputError for what is no state of this point.
   void set_values(std::span<const double> values);

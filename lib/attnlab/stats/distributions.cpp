@@ -1,9 +1,10 @@
 #include "attnlab/stats/distributions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <string>
 
 #include "attnlab/core/error.h"
 #include "attnlab/stats/exact_math.h"
@@ -12,7 +13,7 @@ namespace attnlab {
 namespace {
 
 void require(bool holds, const char* field, double value, const char* rule) {
-  if (!holds) throw InputError("", field, std::to_string(value), rule);
+  if (!holds) throw InputError("", field, fmt::format("{}", value), rule);
 }
 
 // sqrt(3) (2u - 1): bits with the top bit flipped, read as a signed number, are 2^31 (2u - 1) -

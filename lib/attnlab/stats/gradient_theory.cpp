@@ -1,7 +1,8 @@
 #include "attnlab/stats/gradient_theory.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
-#include <string>
 
 #include "attnlab/core/error.h"
 #include "attnlab/stats/shared_query.h"
@@ -10,7 +11,7 @@ namespace attnlab {
 namespace {
 
 void require(bool holds, const char* field, double value, const char* rule) {
-  if (!holds) throw InputError("", field, std::to_string(value), rule);
+  if (!holds) throw InputError("", field, fmt::format("{}", value), rule);
 }
 
 // Keys and d_k are checked with the softmax.

@@ -1,8 +1,9 @@
 #include "attnlab/stats/interval.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "attnlab/core/error.h"
 #include "attnlab/stats/student_t.h"
@@ -26,7 +27,7 @@ Estimate without_interval(std::optional<double> value, const char* reason) {
 
 void check_confidence(double confidence) {
   if (!(confidence > 0 && confidence < 1)) {
-    throw InputError("", "confidence", std::to_string(confidence), "must be between 0 and 1");
+    throw InputError("", "confidence", fmt::format("{}", confidence), "must be between 0 and 1");
   }
 }
 
@@ -64,7 +65,13 @@ Estimate variance_estimate(const Moments& sample, double confidence, bool finite
   const auto n = static_cast<double>(sample.count);
   // sum (c^2 - M2/N)^2 = M4 - M2^2/N, which rounding must not make negative.
   const double spread = std::max(0.0, sample.m4 - sample.m2 * (sample.m2 / n));
-  const double log_error = n / ((n - 1) * (n - 2)) * std::sqrt((n - 1) / n * spread) / *variance;
+  double log_error = n / ((n - 1) * (n - 2)) * std::sqrt((n - 1) / n * spread) / *variance;
+  // Of values that are nearly two of one size the linear term all but vanishes (kurtosis 1), and
+  // the next one, 2 / (n (n - 1)), is what is left: Var S^2 = sigma^4 ((K - 1)/n + 2/(n (n - 1))).
+  constexpr double kSmallTerm = 100;
+  if (spread < kSmallTerm * *variance * *variance) {
+    log_error = std::sqrt(log_error * log_error + 2 / (n * (n - 1)));
+  }
   const double reach = student_t_two_sided_quantile(1 - confidence, n - 1) * log_error;
   Estimate estimate;
   estimate.value = variance;

@@ -43,9 +43,10 @@ struct RunControl {
 
 // Runs the blocks of `range` of a run of `trials` trials on at most `threads` threads (0 = all
 // cores): work(state, first_trial, last_trial) adds the trials [first_trial, last_trial) of one
-// block in order to a copy of `empty`. The nodes that come back merge with those of other ranges of
-// the same run; state and bits are the same for any number of threads and any split. A cancelled
-// run lacks blocks: covers() tells. Exceptions of work end the run and are thrown here.
+// block in order to a copy of `empty`; it may return early once the run is cancelled. The nodes
+// that come back merge with those of other ranges of the same run; state and bits are the same for
+// any number of threads and any split. A cancelled run lacks blocks: covers() tells. Exceptions of
+// work end the run and are thrown here.
 template <class State, class Work>
 MergeTree<State> run_blocks(BlockRange range, std::uint64_t trials, Index threads,
                             const State& empty, const Work& work, const RunControl& control = {}) {
@@ -69,6 +70,8 @@ MergeTree<State> run_blocks(BlockRange range, std::uint64_t trials, Index thread
       const std::uint64_t last = std::min(trials, first + kBlockTrials);
       State state = empty;
       work(state, first, last);
+      // Work may have ended early.
+      if (control.cancelled()) break;
       own.add_block(block, std::move(state));
       own_trials += last - first;
     }

@@ -1,9 +1,10 @@
 #include "attnlab/stats/one_logit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
 
 #include "attnlab/core/error.h"
 #include "attnlab/stats/student_t.h"
@@ -31,7 +32,7 @@ OneLogit::Values functions_at(double w, double x) {
 void check_softmax(std::uint64_t n, double v) {
   if (n < 1) throw InputError("", "keys", "0", "need at least 1");
   if (!(v >= 0 && std::isfinite(v))) {
-    throw InputError("", "logit_variance", std::to_string(v), "must be finite and not negative");
+    throw InputError("", "logit_variance", fmt::format("{}", v), "must be finite and not negative");
   }
 }
 

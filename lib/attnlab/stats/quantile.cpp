@@ -1,9 +1,10 @@
 #include "attnlab/stats/quantile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "attnlab/core/error.h"
@@ -17,7 +18,7 @@ SortedSample::SortedSample(std::vector<double> values) : values_(std::move(value
 
 std::optional<double> SortedSample::quantile(double p) const {
   if (!(p >= 0 && p <= 1)) {
-    throw InputError("", "quantile", std::to_string(p), "must be from 0 to 1");
+    throw InputError("", "quantile", fmt::format("{}", p), "must be from 0 to 1");
   }
   if (values_.empty()) return std::nullopt;
   if (has_nan_) return std::numeric_limits<double>::quiet_NaN();

@@ -1,9 +1,10 @@
 #include "attnlab/stats/shared_query.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
 #include <vector>
 
 #include "attnlab/core/error.h"
@@ -30,7 +31,7 @@ double log_gamma_density_factor(double a) {
 // step: least far where e^v crosses n.
 std::vector<Node> chi_square_nodes(double d, double v) {
   if (!(d >= 1 && std::isfinite(d))) {
-    throw InputError("", "d_k", std::to_string(d), "need at least 1");
+    throw InputError("", "d_k", fmt::format("{}", d), "need at least 1");
   }
   constexpr double kNegligible = -42;
   const double a = d / 2;

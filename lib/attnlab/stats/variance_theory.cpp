@@ -1,10 +1,11 @@
 #include "attnlab/stats/variance_theory.h"
 
+#include <fmt/format.h>
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 
 #include "attnlab/core/error.h"
 
@@ -12,7 +13,7 @@ namespace attnlab {
 namespace {
 
 void require(bool holds, const char* field, double value, const char* rule) {
-  if (!holds) throw InputError("", field, std::to_string(value), rule);
+  if (!holds) throw InputError("", field, fmt::format("{}", value), rule);
 }
 
 void check_dimension(double d, const char* field = "d_k", double least = 1) {
