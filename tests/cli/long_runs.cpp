@@ -70,8 +70,8 @@ TEST_CASE("rows arrive on standard output before the run has ended") {
 TEST_CASE("Ctrl-C keeps the finished points of a JSON result and marks it") {
   const TemporaryFolder folder;
   const std::string target = folder.write("r.json", "old");
-  Running run(with(kLong, {"--output", target}));
-  // Nothing tells from outside when the first point is done; it takes a few milliseconds.
+  // Nothing tells from outside when the first point is done: it takes no time, the second minutes.
+  Running run({"variance", "--d-k", "1,16777216", "--samples", "200", "--output", target});
   pause(2000);
   REQUIRE(run.runs());
   CHECK(folder.read("r.json") == "old");
@@ -125,13 +125,14 @@ TEST_CASE("the target of a run is old or complete, never half") {
 TEST_CASE("a second Ctrl-C ends a run that does not come to its end") {
   const TemporaryFolder folder;
   const std::string target = folder.write("rows.jsonl", "old\n");
-  // One block of 64 pairs, begun and not yet done.
-  Running run(
-      {"variance", "--d-k", "16777216", "--samples", "64", "--threads", "1", "--output", target});
+  // A first pair that takes far longer than the pauses: only between pairs is a run stopped.
+  Running run({"variance", "--d-k", "16777216", "--projection", "free", "--d-model", "16777216",
+               "--positions", "different", "--samples", "64", "--threads", "1", "--output",
+               target});
   REQUIRE(comes_true([&] { return folder.names().size() == 2; }));
-  pause(200);
+  pause(100);
   run.send(SIGINT);
-  pause(200);
+  pause(20);
   run.send(SIGINT);
   CHECK(run.finish().exit_code == 130);
   CHECK(folder.read("rows.jsonl") == "old\n");
