@@ -85,6 +85,18 @@ int run_job_command(const Invocation& invocation) {
 
 }  // namespace
 
+std::optional<FlagValues> flags_or_help(const Invocation& invocation, OptionSet& options) {
+  if (asks_for_help(invocation.arguments)) {
+    const Command& self = invocation.command;
+    write_stdout(
+        help_text(self.name, self.summary, self.examples, options.options(), {}, terminal_width()));
+    return std::nullopt;
+  }
+  FlagValues flags = parse_flags(options.options(), invocation.arguments);
+  options.apply(flags);
+  return flags;
+}
+
 const Command& find_command(std::span<const Command> commands, std::string_view name,
                             std::string_view source, std::string_view field) {
   std::vector<std::string> names;

@@ -13,6 +13,8 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/core/request.h"
 #include "attnlab/core/watch.h"
+#include "options/flags.h"
+#include "options/option_set.h"
 #include "options/origins.h"
 #include "render/report.h"
 
@@ -146,6 +148,10 @@ Command make_command(std::string_view name, std::string_view summary, std::strin
             return std::make_unique<detail::TypedJob<Options, Result>>(run, hooks);
           }};
 }
+
+// The flags of a command that works on others, put into `options`; nothing where they ask for help,
+// which is then printed.
+std::optional<FlagValues> flags_or_help(const Invocation& invocation, OptionSet& options);
 
 // The command of that name. Throws InputError with the nearest name, said of `source` and `field`.
 const Command& find_command(std::span<const Command> commands, std::string_view name,

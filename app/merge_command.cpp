@@ -7,35 +7,21 @@
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
 #include "batch.h"
-#include "options/flags.h"
-#include "options/help.h"
 #include "options/read_text.h"
-#include "terminal.h"
 
 namespace attnlab {
 namespace {
 
 struct MergeOptions {
   std::vector<FilePath> parts;
-  Format format = Format::automatic;
-  FilePath output;
-  Index digits = OutputOptions().digits;
-  Color color = Color::automatic;
-  bool quiet = false;
-  bool help = false;
+  RunOverrides overrides;
 
   static constexpr auto fields() {
     using O = MergeOptions;
     return std::tuple(
         field("parts", &O::parts, "the JSON files of --shard 1/N to N/N, in any order",
               {.unit = "FILE...", .positional = true}),
-        field("format", &O::format, "how the result is written; auto follows --output, else table"),
-        field("output", &O::output, "write the result to a file, whole or not at all"),
-        field("digits", &O::digits, "significant digits in tables",
-              {.range = between<Index>(1, 17)}),
-        field("color", &O::color, "colour in tables; auto colours a terminal only"),
-        field("quiet", &O::quiet, "no notes on standard error"),
-        field("help", &O::help, "print this and exit"));
+        group("", &O::overrides));
   }
 };
 
@@ -134,14 +120,9 @@ StatePart state_part(const PartFile& file, const Json& part) {
 int merge(const Invocation& invocation) {
   MergeOptions own;
   OptionSet set(options_of(own));
-  if (asks_for_help(invocation.arguments)) {
-    const Command& self = invocation.command;
-    write_stdout(
-        help_text(self.name, self.summary, self.examples, set.options(), {}, terminal_width()));
-    return 0;
-  }
-  FlagValues flags = parse_flags(set.options(), invocation.arguments);
-  set.apply(flags);
+  std::optional<FlagValues> given = flags_or_help(invocation, set);
+  if (!given) return 0;
+  FlagValues& flags = *given;
   set.check_ranges();
   invocation.origins = set.origins();
   if (own.parts.empty()) {

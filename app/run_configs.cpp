@@ -1,10 +1,7 @@
 #include "run_configs.h"
 
 #include "batch.h"
-#include "options/flags.h"
-#include "options/help.h"
 #include "options/read_text.h"
-#include "terminal.h"
 
 namespace attnlab {
 namespace {
@@ -13,13 +10,8 @@ namespace {
 // all configs.
 struct RunConfigsOptions {
   std::vector<FilePath> config;
-  Format format = Format::automatic;
-  FilePath output;
-  Index digits = OutputOptions().digits;
   Index threads = 0;
-  Color color = Color::automatic;
-  bool quiet = false;
-  bool help = false;
+  RunOverrides overrides;
 
   static constexpr auto fields() {
     using O = RunConfigsOptions;
@@ -28,16 +20,9 @@ struct RunConfigsOptions {
               "JSON files that name their command, or results to run again; an array is several; "
               "- is standard input",
               {.unit = "CONFIG...", .positional = true}),
-        field("format", &O::format,
-              "how the results are written; auto follows --output, else table"),
-        field("output", &O::output, "write the results to one file, whole or not at all"),
-        field("digits", &O::digits, "significant digits in tables",
-              {.range = between<Index>(1, 17)}),
         field("threads", &O::threads, "threads to use, 0 for all cores",
               {.range = between<Index>(0, 1024)}),
-        field("color", &O::color, "colour in tables; auto colours a terminal only"),
-        field("quiet", &O::quiet, "no notes on standard error"),
-        field("help", &O::help, "print this and exit"));
+        group("", &O::overrides));
   }
 };
 
@@ -57,14 +42,9 @@ std::unique_ptr<Run> run_of(const Config& config, bool from_stdin,
 int run_configs(const Invocation& invocation) {
   RunConfigsOptions own;
   OptionSet set(options_of(own));
-  if (asks_for_help(invocation.arguments)) {
-    const Command& self = invocation.command;
-    write_stdout(
-        help_text(self.name, self.summary, self.examples, set.options(), {}, terminal_width()));
-    return 0;
-  }
-  FlagValues flags = parse_flags(set.options(), invocation.arguments);
-  set.apply(flags);
+  std::optional<FlagValues> given = flags_or_help(invocation, set);
+  if (!given) return 0;
+  FlagValues& flags = *given;
   set.check_ranges();
   invocation.origins = set.origins();
   if (own.config.empty()) throw InputError(kCommandLine, "", "", "need a config to run");

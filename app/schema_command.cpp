@@ -1,8 +1,6 @@
 #include "schema_command.h"
 
 #include "attnlab/io/json.h"
-#include "options/flags.h"
-#include "options/help.h"
 #include "options/option_set.h"
 #include "options/read_text.h"
 #include "options/schema.h"
@@ -27,13 +25,7 @@ struct SchemaOptions {
 int print_schema(const Invocation& invocation) {
   SchemaOptions schema;
   OptionSet set(options_of(schema));
-  if (asks_for_help(invocation.arguments)) {
-    const Command& self = invocation.command;
-    write_stdout(
-        help_text(self.name, self.summary, self.examples, set.options(), {}, terminal_width()));
-    return 0;
-  }
-  set.apply(parse_flags(set.options(), invocation.arguments));
+  if (!flags_or_help(invocation, set)) return 0;
   if (schema.command.empty()) throw InputError(kCommandLine, "", "", "need a command");
   const Command& command = find_command(invocation.commands, schema.command);
   if (!command.job) throw InputError(kCommandLine, "", command.name, "has no config");

@@ -52,4 +52,26 @@ struct OutputOptions {
   }
 };
 
+// What a command that starts runs of others puts over theirs, and its help.
+struct RunOverrides {
+  Format format = Format::automatic;
+  FilePath output;
+  Index digits = OutputOptions().digits;
+  Color color = Color::automatic;
+  bool quiet = false;
+  bool help = false;
+
+  static constexpr auto fields() {
+    using O = RunOverrides;
+    return std::tuple(
+        field("format", &O::format, "how results are written; auto follows --output, else table"),
+        field("output", &O::output, "write the results to one file, whole or not at all"),
+        field("digits", &O::digits, "significant digits in tables",
+              {.range = between<Index>(1, 17)}),
+        field("color", &O::color, "colour in tables; auto colours a terminal only"),
+        field("quiet", &O::quiet, "no notes on standard error"),
+        field("help", &O::help, "print this and exit"));
+  }
+};
+
 }  // namespace attnlab
