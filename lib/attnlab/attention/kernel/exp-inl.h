@@ -58,8 +58,9 @@ struct ExpConstants<double> {
   using Integer = std::int64_t;
 };
 
-// e^x for x <= 0, -infinity included; 0 where it would be subnormal. Relative error below 1.2 times
-// 2^-24 in float32 and 2^-53 in float64. NaN gives 0.
+// e^x for x <= 0, -infinity included; 0 where it would be subnormal. Relative error below 1.3 times
+// 2^-24 in float32 and 2^-53 in float64 with fused multiply-adds, 1.7 times without (measured over
+// 4 million arguments). NaN gives 0.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exponential(D d, V x) {
   using T = hn::TFromD<D>;
