@@ -81,11 +81,11 @@ OneLogit::OneLogit(double s)
 OneLogit::Average OneLogit::at(Index i) {
   const Index from = std::max(first_, i - normal_.reach());
   const Index to = std::min(last_, i + normal_.reach());
-  Average average{};
-  if (from > to) return average;
+  if (from > to) return {Values::Zero(), 0, 0};
   if (!shared_) fill(from, to - from + 1);
   const Eigen::Ref<const Eigen::VectorXd> weights = normal_.weights(from - i, to - from + 1);
   const auto functions = table_.middleCols(from - table_first_, to - from + 1);
+  Average average;
   average.mean = functions * weights;
   // Beyond the table the functions are constants; the weights are symmetric.
   average.mean[kPhi] += normal_.below(from - i);
