@@ -3,8 +3,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "attnlab/core/buffer.h"
 #include "attnlab/core/dtype.h"
 
 namespace attnlab {
@@ -84,15 +85,20 @@ class Tensor {
 
   // Elements are indeterminate: for code that writes every one of them.
   static Tensor uninitialized(const Shape& shape) { return Tensor(Uninitialized{}, shape); }
+  // The elements that lie in `buffer` from its start on.
+  static Tensor in(Buffer buffer, const Shape& shape) {
+    eigen_assert(static_cast<std::size_t>(shape.size()) * sizeof(T) <= buffer.bytes());
+    return Tensor(Uninitialized{}, shape, std::move(buffer));
+  }
 
   const Shape& shape() const { return shape_; }
   Index size() const { return shape_.size(); }
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
+  T* data() { return static_cast<T*>(buffer_.data()); }
+  const T* data() const { return static_cast<const T*>(buffer_.data()); }
   std::span<T> values() { return {data(), static_cast<std::size_t>(size())}; }
   std::span<const T> values() const { return {data(), static_cast<std::size_t>(size())}; }
-  T& operator[](Index i) { return data_[static_cast<std::size_t>(i)]; }
-  const T& operator[](Index i) const { return data_[static_cast<std::size_t>(i)]; }
+  T& operator[](Index i) { return data()[i]; }
+  const T& operator[](Index i) const { return data()[i]; }
 
   // The i-th matrix over the last two axes, counted in row-major order of the axes before them:
   // head h of batch entry b in [batch, heads, n, d] is matrix(b * heads + h). Rank 2 or more.
@@ -111,13 +117,18 @@ class Tensor {
   }
 
  private:
+  // Bytes become elements by being written; they end without notice.
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+  static_assert(alignof(T) <= alignof(std::max_align_t));
+
   struct Uninitialized {};
-  Tensor(Uninitialized, const Shape& shape)
-      : shape_(shape),
-        data_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(shape.size()))) {}
+  Tensor(Uninitialized tag, const Shape& shape)
+      : Tensor(tag, shape, Buffer(static_cast<std::size_t>(shape.size()), sizeof(T))) {}
+  Tensor(Uninitialized, const Shape& shape, Buffer buffer)
+      : shape_(shape), buffer_(std::move(buffer)) {}
 
   Shape shape_;
-  std::unique_ptr<T[]> data_;
+  Buffer buffer_;
 };
 
 // A tensor whose element type is known only at run time, as read from a file.
