@@ -4,15 +4,17 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "attnlab/core/thread_pool.h"
 
 namespace attnlab {
 
 Index thread_count(Index requested) {
   if (requested > 0) return requested;
-  return std::max<Index>(1, static_cast<Index>(std::thread::hardware_concurrency()));
+  // Asking the system costs as much as a small call.
+  static const auto kCores = static_cast<Index>(std::thread::hardware_concurrency());
+  return std::max<Index>(1, kCores);
 }
 
 void parallel_for(Index threads, Index count, const std::function<void(Index)>& work) {
@@ -33,14 +35,7 @@ void parallel_for(Index threads, Index count, const std::function<void(Index)>& 
       next = count;
     }
   };
-  std::vector<std::jthread> pool;
-  try {
-    for (Index t = 1; t < threads; ++t) pool.emplace_back(run);
-  } catch (const std::system_error&) {
-    // The system grants no more threads; those there are do the same work.
-  }
-  run();
-  pool.clear();  // joins
+  ThreadPool::shared().run(threads - 1, run);
   if (failure) std::rethrow_exception(failure);
 }
 
