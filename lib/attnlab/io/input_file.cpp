@@ -1,6 +1,7 @@
 #include "attnlab/io/input_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@ constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 std::string system_reason(int error) { return "cannot be read: " + system_message(error); }
+
+InputError cut_short(const std::string& name) {
+  return {name, "", "", "ended early: it changed while it was read"};
+}
 
 // Everything up to the end of the stream.
 std::string read_stream(int descriptor, const std::string& name) {
@@ -82,10 +87,7 @@ InputFile InputFile::in_memory(std::string bytes, std::string name) {
 }
 
 void InputFile::read(std::uint64_t offset, void* to, std::size_t count) const {
-  const auto cut_short = [&] {
-    return InputError(name_, "", "", "ended early: it changed while it was read");
-  };
-  if (offset > size_ || count > size_ - offset) throw cut_short();
+  if (offset > size_ || count > size_ - offset) throw cut_short(name_);
   if (!descriptor_.is_open()) {
     if (count > 0) std::memcpy(to, bytes_.data() + offset, count);
     return;
@@ -96,11 +98,28 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t count) const {
                                 static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw InputError(name_, "", "", system_reason(errno));
-    if (got == 0) throw cut_short();
+    if (got == 0) throw cut_short(name_);
     next += got;
     offset += static_cast<std::uint64_t>(got);
     count -= static_cast<std::size_t>(got);
   }
+}
+
+std::optional<Buffer> InputFile::map(std::uint64_t offset, std::size_t count) const {
+  if (!descriptor_.is_open() || count == 0) return std::nullopt;
+  const std::uint64_t page_offset = offset % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto before = static_cast<std::size_t>(page_offset);
+  void* const pages = ::mmap(nullptr, before + count, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+                             descriptor_.number(), static_cast<off_t>(offset - before));
+  if (pages == MAP_FAILED) return std::nullopt;
+  Buffer buffer = Buffer::of_mapping(static_cast<char*>(pages) + before, count);
+  // Mapping goes beyond the end without a word.
+  struct stat status {};
+  if (::fstat(descriptor_.number(), &status) != 0)
+    throw InputError(name_, "", "", system_reason(errno));
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (offset > size || count > size - offset) throw cut_short(name_);
+  return buffer;
 }
 
 std::string InputFile::head(std::size_t count) const {

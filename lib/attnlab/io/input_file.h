@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "attnlab/core/buffer.h"
 #include "attnlab/io/file_descriptor.h"
 
 namespace attnlab {
@@ -28,6 +30,11 @@ class InputFile {
 
   // Copies `count` bytes from `offset` on. Throws InputError when the file no longer has them.
   void read(std::uint64_t offset, void* to, std::size_t count) const;
+  // `count` bytes from `offset` on without a copy: pages of the file, which live on when it is
+  // closed or removed. Writing to them changes this process's view alone. Other processes that
+  // change the file change the view, and reading what they cut off raises SIGBUS. Nothing where
+  // there is no file, or its system maps none. Throws InputError when the file no longer has them.
+  std::optional<Buffer> map(std::uint64_t offset, std::size_t count) const;
   // At most `count` bytes from the start.
   std::string head(std::size_t count) const;
   // All bytes. Throws InputError when they do not fit the memory.

@@ -1,11 +1,16 @@
 #include "attnlab/io/raw_tensor.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "attnlab/core/memory.h"
 
 namespace attnlab {
 namespace {
+
+// Copying less costs no more than mapping it.
+constexpr std::uint64_t kLeastMapped = std::uint64_t{1} << 18;
 
 template <class T>
 Tensor<T> read_elements(const InputFile& file, std::uint64_t offset, const Shape& shape) {
@@ -15,6 +20,17 @@ Tensor<T> read_elements(const InputFile& file, std::uint64_t offset, const Shape
   Tensor<T> tensor = Tensor<T>::uninitialized(shape);
   file.read(offset, static_cast<void*>(tensor.data()), static_cast<std::size_t>(bytes));
   return tensor;
+}
+
+// The file's own bytes, where they can be had and lie as elements do.
+template <class T>
+std::optional<Tensor<T>> map_elements(const InputFile& file, std::uint64_t offset,
+                                      const Shape& shape) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(shape.size()) * sizeof(T);
+  if (bytes < kLeastMapped || offset % alignof(T) != 0) return std::nullopt;
+  std::optional<Buffer> buffer = file.map(offset, static_cast<std::size_t>(bytes));
+  if (!buffer) return std::nullopt;
+  return Tensor<T>::in(*std::move(buffer), shape);
 }
 
 template <class T>
@@ -46,6 +62,10 @@ AnyTensor read_raw_tensor(const InputFile& file, std::uint64_t offset, DType dty
     if constexpr (std::is_same_v<T, bool>) {
       return read_booleans(file, offset, shape, notes);
     } else {
+      // Floats only: others may be checked once and then trusted, but the file may still change.
+      if (is_floating(dtype) && !big_endian) {
+        if (auto mapped = map_elements<T>(file, offset, shape)) return *std::move(mapped);
+      }
       Tensor<T> tensor = read_elements<T>(file, offset, shape);
       if (big_endian) swap_bytes(tensor);
       return tensor;

@@ -16,6 +16,10 @@ namespace attnlab {
 // is a tensor of a .safetensors file or a member of a .json object, or of the object "result" in it
 // (so that the files this tool writes are read back); without it a file may hold one only. `field`
 // is the option to name in errors. What is odd but readable is said in `notes`. Throws InputError.
+//
+// The elements of a big array of floats are the file's own pages wherever they lie in it as in
+// memory: no other program may write into the file or cut it short while the tensor lives (see
+// InputFile::map). Replacing or removing the file does no harm, nor does writing to the tensor.
 AnyTensor read_tensor(const TensorSource& source, std::string_view field,
                       std::vector<std::string>& notes);
 
