@@ -41,6 +41,23 @@ TEST_CASE("a written file holds the bytes and leaves no other behind") {
   CHECK(read_file(folder.file("y", bytes), "config") == bytes);
 }
 
+TEST_CASE("a file ends with what was written, whatever was expected") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("x");
+  for (const std::size_t written : {std::size_t{3}, std::size_t{6} << 20, std::size_t{9} << 20}) {
+    AtomicFile file(path, "output");
+    file.expect(std::uint64_t{6} << 20);
+    file.write(std::string(written, 'a'));
+    file.commit();
+    CHECK(bytes_of(path) == std::string(written, 'a'));
+  }
+  AtomicFile endless(path, "output");
+  endless.expect(std::uint64_t{1} << 60);
+  endless.write("b");
+  endless.commit();
+  CHECK(bytes_of(path) == "b");
+}
+
 TEST_CASE("a file that is not committed leaves the old one as it was") {
   const TemporaryFolder folder;
   const std::string path = folder.file("x", "old");

@@ -100,6 +100,17 @@ void AtomicFile::create_temporary(unsigned mode) {
   }
 }
 
+void AtomicFile::expect([[maybe_unused]] std::uint64_t bytes) {
+#ifdef FALLOC_FL_KEEP_SIZE
+  constexpr std::uint64_t kWorthIt = std::uint64_t{1} << 22;
+  if (temporary_.empty() || bytes < kWorthIt) return;
+  // Where there is no place, or none that can be reserved, write() finds out.
+  if (::fallocate(descriptor_.number(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0) {
+    errno = 0;
+  }
+#endif
+}
+
 void AtomicFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t most = std::min(bytes.size(), std::size_t{1} << 30);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,8 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
+  // Tells that `bytes` are about to be written in all, for the system to find their place at once.
+  void expect(std::uint64_t bytes);
   void write(std::string_view bytes);
   // Flushes to the disk, then replaces the target.
   void commit();

@@ -102,8 +102,11 @@ AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes) {
 
 void write_npy(AtomicFile& file, const AnyTensor& tensor) {
   if (tensor.dtype() == DType::bfloat16) return write_npy(file, tensor.cast(DType::float32));
-  file.write(npy_preamble(tensor.dtype(), tensor.shape()));
-  file.write(raw_bytes(tensor));
+  const std::string preamble = npy_preamble(tensor.dtype(), tensor.shape());
+  const std::string_view elements = raw_bytes(tensor);
+  file.expect(preamble.size() + elements.size());
+  file.write(preamble);
+  file.write(elements);
 }
 
 }  // namespace attnlab

@@ -69,7 +69,10 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   const std::vector<const NamedTensor*> order = laid_out(tensors);
   const std::string header = header_of(order, metadata);
   const std::uint64_t length = header.size();
+  std::uint64_t bytes = sizeof(length) + length;
+  for (const NamedTensor* named : order) bytes += raw_bytes(named->tensor).size();
   AtomicFile file(path, field);
+  file.expect(bytes);
   file.write({reinterpret_cast<const char*>(&length), sizeof(length)});
   file.write(header);
   for (const NamedTensor* named : order) file.write(raw_bytes(named->tensor));
