@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "attnlab/io/atomic_file.h"
 #include "interrupt.h"
@@ -125,8 +126,8 @@ std::string joined_csv(const std::vector<std::string>& texts) {
   return out;
 }
 
-std::string joined(const std::vector<const Run*>& runs, const std::vector<std::string>& texts) {
-  if (runs.size() == 1) return texts[0];
+std::string joined(const std::vector<const Run*>& runs, std::vector<std::string> texts) {
+  if (runs.size() == 1) return std::move(texts[0]);
   switch (runs[0]->format()) {
     case Format::json:
       return joined_json(texts);
@@ -166,7 +167,7 @@ void write_joined(const std::string& path, const std::vector<const Run*>& runs,
     parts.push_back(std::move(text->second));
   }
   if (done.empty()) return;
-  const std::string text = joined(done, parts);
+  const std::string text = joined(done, std::move(parts));
   if (path.empty()) {
     write_stdout(text);
   } else {

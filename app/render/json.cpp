@@ -53,7 +53,8 @@ std::string render_json(const Report& report, const std::vector<std::string>& sh
     append_result(result, out);
     separator = ",";
   }
-  return out + (*separator == 0 ? "}\n}\n" : "\n  }\n}\n");
+  out += *separator == 0 ? "}\n}\n" : "\n  }\n}\n";
+  return out;
 }
 
 }  // namespace attnlab

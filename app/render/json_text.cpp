@@ -19,9 +19,13 @@ void append_json_number(std::string& out, double value) {
 }
 
 void append_indented(std::string& out, std::string_view json, std::size_t indent) {
-  for (const char c : json) {
-    out += c;
-    if (c == '\n') out.append(indent, ' ');
+  for (;;) {
+    const std::size_t end = json.find('\n');
+    out += json.substr(0, end);
+    if (end == std::string_view::npos) return;
+    out += '\n';
+    out.append(indent, ' ');
+    json.remove_prefix(end + 1);
   }
 }
 

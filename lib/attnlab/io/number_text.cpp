@@ -1,11 +1,11 @@
 #include "attnlab/io/number_text.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 namespace attnlab {
@@ -30,6 +30,13 @@ bool is_tiny(std::string_view digits) {
   // No text is long enough to make up for such an exponent, and the sum must not overflow.
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   return magnitude + std::clamp(power, -kMost, kMost) < 0;
+}
+
+// A string that grows by single characters is slow.
+template <class T>
+void append_formatted(std::string& out, T value) {
+  std::array<char, 32> text;  // more than the longest float64, -2.2250738585072014e-308
+  out.append(text.data(), fmt::format_to(text.data(), FMT_COMPILE("{}"), value));
 }
 
 }  // namespace
@@ -72,16 +79,12 @@ void append_number(std::string& out, double value) {
     // "-0" would be read as an integer, which has no negative zero.
     out += "-0.0";
   } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    append_formatted(out, value);
   }
 }
 
-void append_number(std::string& out, std::int64_t value) {
-  fmt::format_to(std::back_inserter(out), "{}", value);
-}
+void append_number(std::string& out, std::int64_t value) { append_formatted(out, value); }
 
-void append_number(std::string& out, std::uint64_t value) {
-  fmt::format_to(std::back_inserter(out), "{}", value);
-}
+void append_number(std::string& out, std::uint64_t value) { append_formatted(out, value); }
 
 }  // namespace attnlab
