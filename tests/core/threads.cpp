@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -42,6 +43,21 @@ TEST_CASE("parallel_for throws the first exception and stops the rest") {
                     std::runtime_error);
     CHECK(calls < 1000000);
   }
+}
+
+TEST_CASE("an exception stops threads that are in the midst of their work") {
+  std::atomic<int> arrived{0};
+  std::atomic<Index> calls{0};
+  CHECK_THROWS_AS(parallel_for(2, 2000,
+                               [&](Index i) {
+                                 ++calls;
+                                 ++arrived;
+                                 while (arrived < 2) std::this_thread::yield();
+                                 if (i == 0) throw std::runtime_error("zero");
+                                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                               }),
+                  std::runtime_error);
+  CHECK(calls < 2000);
 }
 
 TEST_CASE("no number of threads is as many as there are cores") {
