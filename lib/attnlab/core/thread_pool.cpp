@@ -10,6 +10,9 @@ namespace attnlab {
 namespace {
 
 std::atomic<ThreadPool*> current{nullptr};
+// Of the parent, kept in sight of leak checkers. It is left alone: its lock may be held by a thread
+// that a child does not have.
+std::atomic<ThreadPool*> forgotten{nullptr};
 
 // The threads may stand in code that is about to be unloaded, or be missed by a leak checker,
 // unless they end first.
@@ -28,8 +31,8 @@ struct StopAtExit {
 }  // namespace
 
 ThreadPool& ThreadPool::shared() {
-  // The parent's pool is left alone: its lock may be held by a thread that the child does not have.
-  static const int kForgetInChild = ::pthread_atfork(nullptr, nullptr, [] { current = nullptr; });
+  static const int kForgetInChild =
+      ::pthread_atfork(nullptr, nullptr, [] { forgotten = current.exchange(nullptr); });
   static const StopAtExit kStop;
   static_cast<void>(kForgetInChild);
   if (ThreadPool* pool = current.load()) return *pool;
