@@ -32,6 +32,14 @@ TEST_CASE("a buffer of any size can be written from end to end") {
   }
 }
 
+TEST_CASE("a buffer starts on a cache line") {
+  for (std::size_t count = 1; count < 200; ++count) {
+    const Buffer first(count, 1), second(count, 4);
+    CHECK(address(first) % 64 == 0);
+    CHECK(address(second) % 64 == 0);
+  }
+}
+
 #ifdef MADV_HUGEPAGE
 TEST_CASE("a buffer that huge pages fit in starts at one") {
   CHECK(address(Buffer(2 * kMebi, 1)) % (2 * kMebi) == 0);

@@ -71,7 +71,8 @@ Index tiled_rows(const KernelCall<T>& call, bool wants_weights) {
     const Index bytes = std::max<Index>(1, call.mask.keys()) * static_cast<Index>(sizeof(T));
     rows = std::clamp(kWeightBytes / bytes / kGroup * kGroup, kGroup, rows);
   }
-  const Index tasks = kTasksAThread * thread_count(threads_for(call));
+  const Index threads = thread_count(threads_for(call));
+  const Index tasks = threads == 1 ? 1 : kTasksAThread * threads;
   while (rows > kGroup && heads * ((n + rows - 1) / rows) < tasks) rows /= 2;
   return std::max(kGroup, rows / kGroup * kGroup);
 }

@@ -9,9 +9,9 @@ namespace attnlab {
 class Buffer {
  public:
   Buffer() = default;
-  // Room for `count` elements of `element_bytes` each, aligned for any of them; what is in it is
-  // left open. Of 2 MiB on it lies on huge pages where the system grants them, whose first touch
-  // costs a quarter. Throws std::bad_alloc.
+  // Room for `count` elements of `element_bytes` each, from the start of a cache line (64 bytes)
+  // on; what is in it is left open. Of 2 MiB on it lies on huge pages where the system grants them,
+  // whose first touch costs a quarter. Throws std::bad_alloc.
   Buffer(std::size_t count, std::size_t element_bytes);
   // Takes over `bytes` from `start` on that mmap() has put there, in pages that hold nothing else.
   static Buffer of_mapping(void* start, std::size_t bytes);
