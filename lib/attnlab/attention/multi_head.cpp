@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attnlab/attention/kernel/product.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/threads.h"
@@ -45,25 +46,77 @@ void require_input(std::string_view name, const Shape& shape, std::string_view w
 
 // ---- the projections ----------------------------------------------------------------------------
 
-// x W + b. x [batch, n, in], W [in, out], b [out].
+// Part of x W + b: rows of one batch entry and columns of W.
+struct ProjectedPart {
+  Index entry, row, rows, column, columns;
+};
+
+// Writes it to `to`, its rows `stride` apart. x [batch, n, in], W [in, out], b [out].
+template <class T>
+void project_part(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
+                  const ProjectedPart& part, Kernel kernel, T* to, Index stride) {
+  const Index n = x.shape()[1], in = w.shape()[0], out = w.shape()[1];
+  const T* bias = b ? b->data() + part.column : nullptr;
+  if (kernel == Kernel::full) {
+    Matrix<T> product = x.matrix(part.entry).middleRows(part.row, part.rows) *
+                        w.matrix().middleCols(part.column, part.columns);
+    if (b) product.rowwise() += ConstMatrixMap<T>(bias, 1, part.columns).row(0);
+    Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(to, part.rows, part.columns,
+                                                   Eigen::OuterStride<>(stride)) = product;
+    return;
+  }
+  multiply(Product<T>{.rows = part.rows,
+                      .depth = in,
+                      .columns = part.columns,
+                      .a = x.data() + (part.entry * n + part.row) * in,
+                      .a_stride = in,
+                      .b = w.data() + part.column,
+                      .b_stride = out,
+                      .bias = bias,
+                      .c = to,
+                      .c_stride = stride});
+}
+
+// Calls project(part) for all of x W + b, `columns` at a time, over the threads. The parts do not
+// depend on the threads.
+template <class T, class Project>
+void for_each_part(const Tensor<T>& x, const Tensor<T>& w, Index columns, Index threads,
+                   const Project& project) {
+  constexpr Index kRows = 240;
+  const Index n = x.shape()[1], out = w.shape()[1];
+  const Index down = (n + kRows - 1) / kRows, across = (out + columns - 1) / columns;
+  const double work = static_cast<double>(x.size()) * static_cast<double>(out);
+  parallel_for(work < 1e6 ? 1 : threads, x.shape()[0] * down * across, [&](Index task) {
+    const Index row = task / across % down * kRows, column = task % across * columns;
+    project(ProjectedPart{task / across / down, row, std::min(kRows, n - row), column,
+                          std::min(columns, out - column)});
+  });
+}
+
+// x W + b in heads, [batch, heads, n, width]: head h has columns h width.. of the product.
+template <class T>
+Tensor<T> project_heads(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
+                        Index heads, const AttentionSettings& settings) {
+  const Index n = x.shape()[1], width = w.shape()[1] / heads;
+  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], heads, n, width});
+  for_each_part(x, w, width, settings.threads, [&](const ProjectedPart& part) {
+    const Index matrix = part.entry * heads + part.column / width;
+    project_part(x, w, b, part, settings.kernel, projected.data() + (matrix * n + part.row) * width,
+                 width);
+  });
+  return projected;
+}
+
+// x W + b, [batch, n, out].
 template <class T>
 Tensor<T> project(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
-                  Index threads) {
-  const Index rows = x.shape()[0] * x.shape()[1];
-  const Index in = w.shape()[0], out = w.shape()[1];
-  const ConstMatrixMap<T> all_x(x.data(), rows, in);
-  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], x.shape()[1], out});
-  MatrixMap<T> all_projected(projected.data(), rows, out);
-  // Blocks of rows do not depend on the threads, so that neither do the bits.
-  constexpr Index kRows = 64;
-  const double work = static_cast<double>(x.size()) * static_cast<double>(out);
-  parallel_for(work < 1e6 ? 1 : threads, (rows + kRows - 1) / kRows, [&](Index block) {
-    const Index first = block * kRows;
-    const Index count = std::min(kRows, rows - first);
-    Matrix<T> product(count, out);
-    product.noalias() = all_x.middleRows(first, count) * w.matrix();
-    if (b) product.rowwise() += ConstMatrixMap<T>(b->data(), 1, out).row(0);
-    all_projected.middleRows(first, count) = product;
+                  const AttentionSettings& settings) {
+  constexpr Index kColumns = 128;
+  const Index n = x.shape()[1], out = w.shape()[1];
+  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], n, out});
+  for_each_part(x, w, kColumns, settings.threads, [&](const ProjectedPart& part) {
+    project_part(x, w, b, part, settings.kernel,
+                 projected.data() + (part.entry * n + part.row) * out + part.column, out);
   });
   return projected;
 }
@@ -125,12 +178,12 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
                        {batch, shape.kv_heads, m, shape.d_v}, mask, settings, want);
 
   MultiHeadResult<T> result;
-  result.q = split_heads(project(query, params.w_q, params.b_q, settings.threads), shape.heads);
-  result.k = split_heads(project(key, params.w_k, params.b_k, settings.threads), shape.kv_heads);
-  result.v = split_heads(project(value, params.w_v, params.b_v, settings.threads), shape.kv_heads);
+  result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);
+  result.k = project_heads(key, params.w_k, params.b_k, shape.kv_heads, settings);
+  result.v = project_heads(value, params.w_v, params.b_v, shape.kv_heads, settings);
   result.attention = scaled_dot_product(result.q, result.k, result.v, mask, settings, want);
   result.concat = merge_heads(result.attention.output);
-  result.output = project(result.concat, params.w_o, params.b_o, settings.threads);
+  result.output = project(result.concat, params.w_o, params.b_o, settings);
   return result;
 }
 
