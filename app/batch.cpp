@@ -179,10 +179,12 @@ void print_notes(const Batch& batch) {
   for (const auto& run : batch) {
     std::fputs(run->notes_text().c_str(), stderr);
     if (!run->interrupted()) continue;
-    std::fputs(
-        "attnlab: interrupted: the rows that were done are kept; --resume goes on from "
-        "those of --format jsonl\n",
-        stderr);
+    const std::vector<OptionRef>& options = run->options().options();
+    const bool resumes = std::any_of(options.begin(), options.end(), [](const OptionRef& option) {
+      return option.name == "resume";
+    });
+    fmt::print(stderr, "attnlab: interrupted: the rows that were done are kept{}\n",
+               resumes ? "; --resume goes on from those of --format jsonl" : "");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "attnlab/experiments/attend.h"
+#include "attnlab/experiments/bench.h"
 #include "attnlab/experiments/compare.h"
 #include "attnlab/experiments/gradcheck.h"
 #include "attnlab/experiments/gradients.h"
@@ -90,6 +91,12 @@ std::vector<Command> all_commands() {
                    "  attnlab gradients\n"
                    "  attnlab gradients --d-k 64,1024 --keys 8,64 --samples 10000",
                    gradients, {.table = gradients_table}),
+      make_command("bench",
+                   "how long attention takes, its share of the processor's peak, and memory",
+                   "  attnlab bench\n"
+                   "  attnlab bench --n 512,4096 --d-k 64,128 --causal --threads 1\n"
+                   "  attnlab bench --operation backward,multihead --n 1024 --output rows.jsonl",
+                   bench, {.table = bench_table}),
       merge_command(),
       schema_command(),
       run_configs_command(),

@@ -88,4 +88,14 @@ std::optional<std::string> gradients_table(const GradientsOptions& /*options*/,
       style);
 }
 
+std::optional<std::string> bench_table(const BenchOptions& options, const BenchResult& result,
+                                       const std::vector<std::string>& /*shown*/,
+                                       const Style& style) {
+  std::vector<std::string_view> names;
+  if (options.operation != BenchOptions().operation) names = {"operation"};
+  names.insert(names.end(), {"n", "d_k", "kernel", "weights", "median_ms", "best_ms", "gflops",
+                             "peak_share", "peak_memory_mib"});
+  return experiment_table(result_of(result), result.finding, names, style);
+}
+
 }  // namespace attnlab

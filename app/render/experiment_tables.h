@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attnlab/experiments/bench.h"
 #include "attnlab/experiments/gradients.h"
 #include "attnlab/experiments/saturation.h"
 #include "attnlab/experiments/variance.h"
@@ -25,5 +26,7 @@ std::optional<std::string> gradients_table(const GradientsOptions& options,
                                            const GradientsResult& result,
                                            const std::vector<std::string>& shown,
                                            const Style& style);
+std::optional<std::string> bench_table(const BenchOptions& options, const BenchResult& result,
+                                       const std::vector<std::string>& shown, const Style& style);
 
 }  // namespace attnlab

@@ -1,0 +1,306 @@
+#include "attnlab/experiments/bench.h"
+
+#include <atomic>
+
+#include "attnlab/attention/scaled_dot_product_backward.h"
+#include "attnlab/core/error.h"
+#include "attnlab/core/random.h"
+#include "attnlab/core/threads.h"
+#include "catch.h"
+
+namespace attnlab {
+namespace {
+
+// Rows as fast as they can be had.
+BenchOptions quick() {
+  BenchOptions options;
+  options.n = {16};
+  options.d_k = {4};
+  options.heads = 2;
+  options.repeat = 3;
+  options.min_time = 0;
+  options.threads = 1;
+  return options;
+}
+
+std::string refusal(const BenchOptions& options) {
+  try {
+    bench_cases(options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("operations are counted by hand") {
+  // Q K^T and weights V of 2 heads: 16 x 16 x 4 multiply-adds each.
+  BenchCase of{.n = 16, .d_k = 4, .heads = 2};
+  CHECK(bench_flops(of) == 2 * 2 * 2 * 16 * 16 * 4);
+  of.weights = true;
+  CHECK(bench_flops(of) == 8192);
+  // 136 of 256 pairs are seen.
+  of.causal = true;
+  CHECK(bench_flops(of) == 8192 * 136 / 256);
+  of.operation = BenchOperation::backward;
+  CHECK(bench_flops(of) == 2.5 * 4352);
+  // Four projections of [16, 8] by [8, 8].
+  of.operation = BenchOperation::multihead;
+  CHECK(bench_flops(of) == 4352 + 4 * 2 * 16 * 8 * 8);
+  of.causal = false;
+  CHECK(bench_flops(of) == 8192 + 8192);
+  // One position sees all there is.
+  CHECK(bench_flops({.n = 1, .d_k = 3, .heads = 1, .causal = true}) == 12);
+}
+
+TEST_CASE("memory is that of the tensors, however large") {
+  BenchCase of{.n = 16, .d_k = 4, .heads = 2};
+  CHECK(bench_bytes(of) == 4 * 4 * 128);
+  of.weights = true;
+  CHECK(bench_bytes(of) == 4 * (4 * 128 + 2 * 16 * 16));
+  of.operation = BenchOperation::multihead;
+  CHECK(bench_bytes(of) == 4 * (8 * 128 + 4 * 8 * 8 + 2 * 16 * 16));
+  of.weights = false;
+  of.operation = BenchOperation::backward;
+  CHECK(bench_bytes(of) == 4 * 8 * 128);
+  CHECK(bench_bytes({.n = 1 << 24, .d_k = 1 << 16, .heads = 1 << 16, .weights = true}) ==
+        18446744073709551615U);
+}
+
+TEST_CASE("rows are the operations, widths, sizes and kernels asked for, in this order") {
+  BenchOptions options;
+  options.operation = {BenchOperation::backward, BenchOperation::attention};
+  options.d_k = {8, 4};
+  options.n = {32, 16};
+  options.kernel = {Kernel::full, Kernel::tiled};
+  options.causal = true;
+  options.heads = 3;
+  const std::vector<BenchCase> cases = bench_cases(options);
+  REQUIRE(cases.size() == 16);
+  for (std::size_t i = 0; i < 16; ++i) {
+    CHECK(cases[i].operation == options.operation[i / 8]);
+    CHECK(cases[i].d_k == options.d_k[i / 4 % 2]);
+    CHECK(cases[i].n == options.n[i / 2 % 2]);
+    CHECK(cases[i].kernel == options.kernel[i % 2]);
+    CHECK(cases[i].causal);
+    CHECK(cases[i].heads == 3);
+    CHECK(cases[i].threads == thread_count(0));
+  }
+}
+
+TEST_CASE("one row a size, but both kernels where nothing is asked for") {
+  BenchOptions options;
+  const std::vector<BenchCase> usual = bench_cases(options);
+  REQUIRE(usual.size() >= 4);
+  REQUIRE(usual.size() % 2 == 0);
+  for (std::size_t i = 0; i < usual.size(); i += 2) {
+    CHECK(usual[i].kernel == Kernel::tiled);
+    CHECK(usual[i + 1].kernel == Kernel::full);
+    CHECK(usual[i].n == usual[i + 1].n);
+    CHECK_FALSE(usual[i].causal);
+  }
+  options.n = {64, 128};
+  options.d_k = {8, 16};
+  const std::vector<BenchCase> sized = bench_cases(options);
+  REQUIRE(sized.size() == 4);
+  for (const BenchCase& one : sized) CHECK(one.kernel == Kernel::automatic);
+  options.n = {};
+  options.kernel = {Kernel::full};
+  for (const BenchCase& one : bench_cases(options)) CHECK(one.kernel == Kernel::full);
+}
+
+TEST_CASE("weights are those of the full kernel unless it is said") {
+  BenchOptions options;
+  options.n = {16};
+  options.kernel = {Kernel::automatic, Kernel::tiled, Kernel::full};
+  options.operation = {BenchOperation::attention, BenchOperation::multihead};
+  std::vector<bool> weights;
+  const auto weights_now = [&] {
+    weights.clear();
+    for (const BenchCase& one : bench_cases(options)) weights.push_back(one.weights);
+    return weights;
+  };
+  CHECK(weights_now() == std::vector{false, false, true, false, false, true});
+  options.weights = false;
+  CHECK(weights_now() == std::vector(6, false));
+  options.weights = true;
+  CHECK(weights_now() == std::vector(6, true));
+  options.operation = {BenchOperation::attention, BenchOperation::backward};
+  CHECK(refusal(options) == "weights: got true, cannot go with operation backward, which has none");
+  options.weights = std::nullopt;
+  CHECK(weights_now() == std::vector{false, false, true, false, false, false});
+}
+
+TEST_CASE("sizes that do not fit are refused before anything is allocated") {
+  BenchOptions options;
+  options.n = {16, 1 << 24};
+  options.d_k = {1};
+  options.heads = 1;
+  CHECK(refusal(options) == "");
+  options.kernel = {Kernel::full};
+  CHECK(refusal(options).rfind("n: got 16777216, needs 1.13 PB of memory, ", 0) == 0);
+  options.kernel = {};
+  options.heads = 1 << 16;
+  CHECK(refusal(options).rfind("n: got 16777216, needs 17.6 TB of memory, ", 0) == 0);
+  options.weights = true;
+  CHECK(refusal(options).rfind("n: got 16777216, needs 18.4 EB of memory, ", 0) == 0);
+}
+
+TEST_CASE("lists without a value, or with one twice, are refused") {
+  BenchOptions options = quick();
+  options.n = {16, 16};
+  CHECK(refusal(options) == "n: got 16, is there twice");
+  options = quick();
+  options.d_k = {};
+  CHECK(refusal(options) == "d_k: need at least one");
+  options = quick();
+  options.kernel = {Kernel::full, Kernel::full};
+  CHECK(refusal(options) == "kernel: need one or more, none of them twice");
+  options = quick();
+  options.operation = {};
+  CHECK(refusal(options) == "operation: need one or more, none of them twice");
+}
+
+Tensor<float> drawn(const Shape& shape, Stream stream) {
+  Tensor<float> tensor = Tensor<float>::uninitialized(shape);
+  fill_normal(tensor.values(), 7, stream);
+  return tensor;
+}
+
+void check_same(const Tensor<float>& got, const Tensor<float>& expected) {
+  REQUIRE(got.shape() == expected.shape());
+  CHECK(std::equal(got.values().begin(), got.values().end(), expected.values().begin()));
+}
+
+TEST_CASE("what is measured is the call of the library that the row names") {
+  const Shape shape{1, 2, 16, 4};
+  const auto q = drawn(shape, Stream::input_q), k = drawn(shape, Stream::input_k);
+  const auto v = drawn(shape, Stream::input_v), x = drawn({1, 16, 8}, Stream::input_x);
+  const auto grad_output = drawn(shape, Stream::sample_grad_output);
+  for (const bool causal : {false, true}) {
+    Mask mask(1, 2, 16, 16);
+    if (causal) mask.set_causal();
+    BenchCase of{.n = 16, .d_k = 4, .heads = 2, .causal = causal, .kernel = Kernel::full};
+    const AttentionSettings settings{.scale = 0.5, .kernel = Kernel::full, .threads = 1};
+    check_same(BenchCall(of, 7)(), scaled_dot_product(q, k, v, mask, settings).output);
+    of.operation = BenchOperation::backward;
+    check_same(BenchCall(of, 7)(),
+               *scaled_dot_product_backward(q, k, v, grad_output, mask, settings).grad_q);
+    of.operation = BenchOperation::multihead;
+    const MultiHeadShape layer{8, 8, 8, 8, 2, 2, 4, 4};
+    const auto params = draw_multi_head<float>(layer, Init::xavier_uniform, 1, 7);
+    check_same(BenchCall(of, 7)(), multi_head(x, x, x, params, mask, settings).output);
+  }
+}
+
+TEST_CASE("the figures of a row agree with each other") {
+  BenchOptions options = quick();
+  options.operation = {BenchOperation::attention, BenchOperation::backward,
+                       BenchOperation::multihead};
+  options.causal = true;
+  options.kernel = {Kernel::full};
+  options.repeat = 9;
+  Index told = 0;
+  double last = 0;
+  Watch watch;
+  watch.row = [&](const std::vector<ResultRef>& cells) {
+    CHECK(cells.size() == columns_of<BenchRow>().size());
+    ++told;
+  };
+  watch.progress = [&](double share) {
+    CHECK(share >= last);
+    last = share;
+  };
+  const BenchResult result = bench(options, watch);
+  REQUIRE(result.rows.size() == 3);
+  CHECK(told == 3);
+  CHECK(last == Approx(1));
+  CHECK_FALSE(result.status.interrupted);
+  const std::vector<BenchCase> cases = bench_cases(options);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const BenchRow& row = result.rows[i];
+    CHECK(row.operation == kChoiceNames<BenchOperation>[i]);
+    CHECK(row.kernel == "full");
+    CHECK(row.n == 16);
+    CHECK(row.d_k == 4);
+    CHECK(row.heads == 2);
+    CHECK(row.causal);
+    CHECK(row.weights == (row.operation != "backward"));
+    CHECK(row.threads == 1);
+    CHECK(row.calls == 9);
+    CHECK(row.best_ms > 0);
+    CHECK(row.best_ms <= row.p25_ms);
+    CHECK(row.p25_ms <= row.median_ms);
+    CHECK(row.median_ms <= row.p75_ms);
+    CHECK(row.gflops == Approx(bench_flops(cases[i]) / 1e9 / (row.best_ms / 1e3)));
+    CHECK(row.peak_gflops > 0);
+    CHECK(row.peak_share == Approx(row.gflops / row.peak_gflops));
+  }
+}
+
+TEST_CASE("a row goes on until both its calls and its time are done") {
+  BenchOptions options = quick();
+  options.min_time = 0.05;
+  CHECK(bench(options, {}).rows.at(0).calls > options.repeat);
+  options.repeat = 40;
+  options.min_time = 1e-9;
+  CHECK(bench(options, {}).rows.at(0).calls == 40);
+}
+
+TEST_CASE("the memory of a call shows the weights, which tiles do without") {
+  BenchOptions options = quick();
+  options.n = {1024};
+  options.repeat = 1;
+  options.kernel = {Kernel::tiled, Kernel::full};
+  const auto rows = bench(options, {}).rows;
+  REQUIRE(rows.size() == 2);
+  if (!rows[0].peak_memory_mib) return;  // the system does not tell
+  // [2, 1024, 1024] float32 are 8 MiB.
+  CHECK(*rows[0].peak_memory_mib < 4);
+  CHECK(rows[1].peak_memory_mib.value() >= 7.5);
+  options.weights = true;
+  CHECK(bench(options, {}).rows.at(0).peak_memory_mib.value() >= 7.5);
+}
+
+TEST_CASE("a cancelled run keeps the rows it has") {
+  std::atomic<bool> cancel{false};
+  Watch watch;
+  watch.cancel = &cancel;
+  watch.row = [&](const auto&) { cancel = true; };
+  BenchOptions options = quick();
+  options.n = {4, 8, 16};
+  const BenchResult result = bench(options, watch);
+  CHECK(result.rows.size() == 1);
+  CHECK(result.status.interrupted);
+}
+
+BenchRow finished(std::string kernel, Index n, double median_ms, std::optional<double> mib) {
+  BenchRow row;
+  row.operation = "attention";
+  row.n = n;
+  row.d_k = 64;
+  row.heads = 8;
+  row.threads = 1;
+  row.kernel = std::move(kernel);
+  row.median_ms = median_ms;
+  row.peak_share = 0.876;
+  row.peak_memory_mib = mib;
+  return row;
+}
+
+TEST_CASE("what was found is said of the largest size") {
+  CHECK(bench_finding({}).empty());
+  const BenchRow tiled = finished("tiled", 2048, 20, 4.125),
+                 full = finished("full", 2048, 1234.5, 132.9);
+  CHECK(bench_finding({finished("tiled", 64, 1, 1), tiled, finished("full", 64, 2, 1)}) ==
+        "At n 2048 and d_k 64 attention of 8 heads takes 20 ms by the tiled kernel, at best 88% of "
+        "the multiply-adds that 1 thread can do.");
+  const std::string both =
+      "At n 2048 and d_k 64 attention of 8 heads takes 20 ms by the tiled kernel, at best 88% of "
+      "the multiply-adds that 1 thread can do: 61.7 times as fast as full with 1234 ms";
+  CHECK(bench_finding({tiled, full}) == both + ", and in 4.12 MiB of memory where full takes 133.");
+  CHECK(bench_finding({full, tiled}) == bench_finding({tiled, full}));
+  CHECK(bench_finding({tiled, finished("full", 2048, 1234.5, std::nullopt)}) == both + ".");
+}
+
+}  // namespace
+}  // namespace attnlab
