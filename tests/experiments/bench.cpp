@@ -273,6 +273,24 @@ TEST_CASE("a cancelled run keeps the rows it has") {
   CHECK(result.status.interrupted);
 }
 
+TEST_CASE("a row that takes long can be cancelled, and is not kept") {
+  std::atomic<bool> cancel{false};
+  int calls = 0;
+  Watch watch;
+  watch.cancel = &cancel;
+  watch.progress = [&](double) {
+    ++calls;
+    cancel = true;
+  };
+  BenchOptions options = quick();
+  options.repeat = 50;
+  const BenchResult result = bench(options, watch);
+  CHECK(calls == 1);
+  CHECK(result.rows.empty());
+  CHECK(result.finding.empty());
+  CHECK(result.status.interrupted);
+}
+
 BenchRow finished(std::string kernel, Index n, double median_ms, std::optional<double> mib) {
   BenchRow row;
   row.operation = "attention";
