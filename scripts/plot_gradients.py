@@ -71,7 +71,7 @@ def draw(runs, of, title):
         panels[1].set_ylabel("share of rows below 1% of the RMS")
     for panel in grid[-1]:
         panel.set_xlabel(r"dimension $d_k$")
-    plotting.d_k_axis(grid[-1][0], results.column(rows, "d_k"))
+    plotting.value_axis(grid[-1][0], results.column(rows, "d_k"))
     grey = {"color": "0.4", "linewidth": 1.2, "marker": "o"}
     rms = f"root mean square, {results.interval_label(runs)},\nover the line of its theory"
     entries[rms] = Line2D([], [], **grey)

@@ -126,7 +126,7 @@ def draw(runs, metric, x_name, title):
         if logarithmic:
             plotting.log_axis(row[0].yaxis)
     if x_name == "d_k":
-        plotting.d_k_axis(grid[1][0], results.column(rows, x_name), narrow=width < 4)
+        plotting.value_axis(grid[1][0], results.column(rows, x_name), narrow=width < 4)
     else:
         plotting.log_axis(grid[1][0].xaxis)
     grid[0][0].set_ylabel(METRICS[metric][0])

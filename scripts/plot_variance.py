@@ -141,7 +141,7 @@ def draw(runs, title):
         remark = remark_on(run)
         if remark:
             panels[0].text(0.04, 0.97, remark, transform=panels[0].transAxes, va="top", fontsize=9)
-        plotting.d_k_axis(panels[-1], every_d_k, narrow=columns > 1)
+        plotting.value_axis(panels[-1], every_d_k, narrow=columns > 1)
         panels[-1].tick_params(axis="x", labelbottom=True)
         panels[-1].set_xlabel(r"dimension $d_k$")
         if column == 0:

@@ -124,8 +124,8 @@ def plain_or_power(value, _=None):
     return f"$10^{{{exponent}}}$"
 
 
-def d_k_axis(axes, values, narrow=False):
-    """d_k on a logarithmic axis, its ticks at the values that were measured."""
+def value_axis(axes, values, narrow=False):
+    """d_k or n on a logarithmic axis, its ticks at the values that were measured."""
     axes.set_xscale("log")
     values = sorted(v for v in set(values) if v > 0)
     # No more than can be read: the largest first, and those at least a factor of 1.9 apart.

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # What tells the rows of one run apart.
-IDENTITY = ("d_k", "keys", "scaling", "logit_variance")
+IDENTITY = (
+    "d_k", "keys", "scaling", "logit_variance",
+    "operation", "n", "heads", "causal", "weights", "threads", "kernel",
+)  # fmt: skip
+# Columns of words, which are no numbers.
+WORDS = {"scaling", "operation", "kernel"}
 SPACE = re.compile(r"\s*")
 
 
@@ -142,9 +147,9 @@ def check_rows(run, command, columns):
 
 
 def number(row, name, source="row"):
-    """A number of a row; NaN where it is undefined. Scalings are words and stay words."""
+    """A number of a row; NaN where it is undefined. Words stay words."""
     value = row.get(name)
-    if name == "scaling":
+    if name in WORDS:
         return value
     if value is None:
         return math.nan
@@ -221,8 +226,9 @@ def run_labels(runs):
     differing = [
         name for name in names if len({json.dumps(run.options.get(name)) for run in runs}) > 1
     ]
-    # d_k stands on an axis, components are drawn.
-    shown = [name for name in differing if name not in ("d_k", "components")]
+    # These stand on an axis or have a colour of their own.
+    drawn = ("d_k", "components", "n", "kernel", "operation")
+    shown = [name for name in differing if name not in drawn]
     labels = [
         ", ".join(option_label(n, run.options[n]) for n in shown if run.options.get(n) is not None)
         for run in runs

@@ -26,15 +26,21 @@ COMMANDS = {
     "plot_variance.py": ["variance", "--d-k", "2,8", "--samples", "50", "--components"],
     "plot_saturation.py": ["saturation", "--d-k", "1,16", "--keys", "4,8", "--samples", "20"],
     "plot_gradients.py": ["gradients", "--d-k", "4,16", "--keys", "8", "--samples", "20"],
+    "plot_bench.py": [
+        "bench", "--n", "16,32", "--d-k", "4", "--heads", "2", "--kernel", "tiled,full",
+        "--repeat", "2", "--min-time", "0", "--threads", "1",
+    ],
     "plot_weights.py": ["multihead", "--n", "3", "--d-model", "4", "--tokens", "the cat sat"],
-}
+}  # fmt: skip
 # What stands in the picture: matplotlib writes each text into an SVG as a comment too.
 SHOWN = {
     "plot_variance.py": ["measured / theory", "95% interval", "covariance term"],
     "plot_saturation.py": ["keys", "root mean square", "median", "critical"],
     "plot_gradients.py": ["dead rows", "root mean square", "median", "95% interval"],
+    "plot_bench.py": ["tiled", "full", "share of the FMA peak", "peak memory (MiB)", "2 heads",
+                      "1 thread -->", "100%"],
     "plot_weights.py": ["head 1", "cat", "weight"],
-}
+}  # fmt: skip
 
 binary = None
 
@@ -168,6 +174,39 @@ class Plots(unittest.TestCase):
         result = attnlab("saturation", "--logits", "iid", "--samples", "20", "--format", "json")
         drawn = self.picture("plot_saturation.py", result, "--metric", "effective_keys")
         self.assertIn("logit variance", drawn)
+
+    def test_a_line_of_bench_is_named_by_what_tells_it_from_the_others(self):
+        quick = ["--n", "8,16", "--heads", "2", "--repeat", "1", "--min-time", "0"]
+        result = attnlab(
+            "bench", *quick, "--d-k", "4,8", "--operation", "attention,backward",
+            "--format", "jsonl",
+        )  # fmt: skip
+        drawn = self.picture("plot_bench.py", result, "--metric", "median_ms")
+        for text in ("time of a call (ms)", "quartiles", "auto, attention, ", "auto, backward, "):
+            self.assertIn(text, drawn)
+        # Rows that do not say which run they are of are one run until a point comes again.
+        nameless = [json.loads(line) for line in result.splitlines()]
+        for row in nameless:
+            del row["run"]
+        drawn = self.picture("plot_bench.py", b"\n".join(json.dumps(r).encode() for r in nameless))
+        self.assertNotIn("run 1", drawn)
+        # Two kernels that keep the weights or not are two lines, not four.
+        drawn = self.picture("plot_bench.py", self.results["plot_bench.py"])
+        self.assertNotIn("with weights", drawn)
+        # The same points twice are two runs; what differs between them is in the legend.
+        runs = [json.loads(self.results["plot_bench.py"]) for _ in range(2)]
+        for row in runs[1]["result"]["rows"]:
+            row["causal"] = True
+        drawn = self.picture("plot_bench.py", json.dumps(runs).encode())
+        self.assertIn("tiled, causal", drawn)
+        self.assertIn("tiled, full mask", drawn)
+
+    def test_memory_that_the_system_does_not_tell_is_left_out(self):
+        result = json.loads(self.results["plot_bench.py"])
+        for row in result["result"]["rows"]:
+            row["peak_memory_mib"] = None
+        drawn = self.picture("plot_bench.py", json.dumps(result).encode())
+        self.assertIn("share of the FMA peak", drawn)
 
     def test_bad_input_is_told_in_one_line(self):
         variance, gradients = self.results["plot_variance.py"], self.results["plot_gradients.py"]
