@@ -317,6 +317,10 @@ TEST_CASE("what was found is said of the largest size") {
       "the multiply-adds that 1 thread can do: 61.7 times as fast as full with 1234 ms";
   CHECK(bench_finding({tiled, full}) == both + ", and in 4.12 MiB of memory where full takes 133.");
   CHECK(bench_finding({full, tiled}) == bench_finding({tiled, full}));
+  BenchRow keeping = full;
+  keeping.weights = true;
+  CHECK(bench_finding({tiled, keeping}) ==
+        both + ", and in 4.12 MiB of memory where full, which keeps the weights, takes 133.");
   CHECK(bench_finding({tiled, finished("full", 2048, 1234.5, std::nullopt)}) == both + ".");
 }
 

@@ -175,8 +175,10 @@ std::string bench_finding(const std::vector<BenchRow>& rows) {
                       three_digits(slow->median_ms / fast->median_ms), slow->kernel,
                       three_digits(slow->median_ms));
   if (fast->peak_memory_mib && slow->peak_memory_mib) {
-    text += fmt::format(", and in {} MiB of memory where {} takes {}",
+    const bool keeps_weights = slow->weights && !fast->weights;
+    text += fmt::format(", and in {} MiB of memory where {}{} takes {}",
                         three_digits(*fast->peak_memory_mib), slow->kernel,
+                        keeps_weights ? ", which keeps the weights," : "",
                         three_digits(*slow->peak_memory_mib));
   }
   return text + ".";
