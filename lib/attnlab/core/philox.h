@@ -11,17 +11,22 @@ namespace attnlab {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+inline constexpr std::array<std::uint32_t, 2> kPhiloxMultiplier = {0xD2511F53, 0xCD9E8D57};
+
+// The key of the next round.
+constexpr PhiloxKey next_philox_key(PhiloxKey key) {
+  return {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85};
+}
+
 constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
-  constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = kMultiplier0 * counter[0];
-    const std::uint64_t product1 = kMultiplier1 * counter[2];
+    const std::uint64_t product0 = std::uint64_t{kPhiloxMultiplier[0]} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{kPhiloxMultiplier[1]} * counter[2];
     counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
                static_cast<std::uint32_t>(product1),
                static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
                static_cast<std::uint32_t>(product0)};
-    key = {key[0] + kWeyl0, key[1] + kWeyl1};
+    key = next_philox_key(key);
   }
   return counter;
 }

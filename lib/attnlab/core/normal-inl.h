@@ -1,0 +1,114 @@
+// The transform from bits to normals in vectors, with the bits of normals_of. Included once for
+// every target, see hwy/foreach_target.h.
+#if defined(ATTNLAB_CORE_NORMAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNLAB_CORE_NORMAL_INL_H_
+#undef ATTNLAB_CORE_NORMAL_INL_H_
+#else
+#define ATTNLAB_CORE_NORMAL_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "attnlab/core/normal_constants.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnlab::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_NATIVE_FMA
+
+// -q(-t/2) / 2 of a polynomial q. Every coefficient is multiplied by a power of two, so that each
+// step of the one polynomial is such a multiple of the other's, to the last bit.
+template <std::size_t size>
+constexpr std::array<float, size> halved_and_reflected(std::array<float, size> q) {
+  float power = -0.5f;
+  for (std::size_t i = size; i-- > 0; power *= -0.5f) q[i] *= power;
+  return q;
+}
+
+// Vectors by twos: every step is done for both before the next, since each waits for the one before
+// it.
+template <class D, std::size_t degree, class V = hn::Vec<D>>
+HWY_INLINE void polynomial(D d, const std::array<float, degree>& coefficients, const V (&x)[2],
+                           V (&sum)[2]) {
+  sum[0] = sum[1] = hn::Set(d, coefficients[0]);
+  for (std::size_t i = 1; i < degree; ++i) {
+    for (std::size_t p = 0; p < 2; ++p) {
+      sum[p] = hn::MulAdd(sum[p], x[p], hn::Set(d, coefficients[i]));
+    }
+  }
+}
+
+// -2 ln u of u = (bits + 1/2) / 2^32: -2 log_uniform_of(bits), in whose terms the steps are told.
+template <class D, class W, class V = hn::Vec<D>>
+HWY_INLINE void minus_two_log_uniform(D d, const W (&bits)[2], V (&result)[2]) {
+  const hn::RebindToSigned<D> integers;
+  V offset[2], t[2], q[2], exponent[2];
+  for (std::size_t p = 0; p < 2; ++p) {
+    const V centred = hn::ConvertTo(d, hn::BitCast(integers, bits[p]));
+    offset[p] = hn::MulAdd(centred, hn::Set(d, 0x1p-32f), hn::Set(d, 0x1p-33f));
+  }
+  for (std::size_t p = 0; p < 2; ++p) {
+    const V upper = hn::BitCast(d, bits[p]);  // where its sign is set
+    const V u = hn::IfNegativeThenElse(upper, hn::Add(offset[p], hn::Set(d, 1.0f)), offset[p]);
+    // 2^23 e
+    const auto e = hn::And(hn::Sub(hn::BitCast(integers, u), hn::Set(integers, normal::kSqrtHalf)),
+                           hn::Set(integers, -0x800000));
+    // t is offset 2^-e - 1, and in the upper half offset 2^-e + (2^-e - 1). All times -2, without a
+    // rounding more or less.
+    const V power = hn::BitCast(d, hn::Sub(hn::Set(integers, -0x40000000), e));  // -2 2^-e
+    const V shift = hn::IfNegativeThenElse(upper, power, hn::Zero(d));
+    t[p] = hn::MulAdd(offset[p], power, hn::Add(shift, hn::Set(d, 2.0f)));
+    exponent[p] = hn::ConvertTo(d, e);
+  }
+  constexpr std::array kQuotient = halved_and_reflected(normal::kLog1pQuotient);
+  polynomial(d, kQuotient, t, q);
+  for (std::size_t p = 0; p < 2; ++p) q[p] = hn::MulAdd(hn::Mul(t[p], t[p]), q[p], t[p]);
+  for (std::size_t p = 0; p < 2; ++p) {
+    result[p] = hn::MulAdd(exponent[p], hn::Set(d, normal::kLn2 * -0x1p-22f), q[p]);
+  }
+}
+
+// The four normals of the four words of a block: normals_of.
+template <class D, class W, class V = hn::Vec<D>>
+HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
+  const hn::RebindToSigned<D> integers;
+  const hn::RebindToUnsigned<D> words;
+  V radius[2], x[2], z[2], s[2], c[2];
+  minus_two_log_uniform(d, {bits[0], bits[2]}, radius);
+  for (std::size_t p = 0; p < 2; ++p) radius[p] = hn::Sqrt(radius[p]);
+  for (std::size_t p = 0; p < 2; ++p) {
+    // What is left of the nearest quarter turn, of 2^30 steps: the lower 30 bits with their sign.
+    const auto rest = hn::BitCast(integers, hn::ShiftLeft<2>(bits[2 * p + 1]));
+    x[p] = hn::MulAdd(hn::ConvertTo(d, rest), hn::Set(d, 0x1p-32f), hn::Set(d, 0x1p-31f));
+    z[p] = hn::Mul(x[p], x[p]);
+  }
+  polynomial(d, normal::kSineRest, z, s);
+  polynomial(d, normal::kCosine, z, c);
+  for (std::size_t p = 0; p < 2; ++p) {
+    s[p] = hn::MulAdd(x[p], hn::Set(d, normal::kHalfPi), hn::Mul(x[p], s[p]));
+  }
+  const V sign = hn::SignBit(d);
+  for (std::size_t p = 0; p < 2; ++p) {
+    // The number of the nearest quarter turn is in the upper two bits. Odd ones exchange sine and
+    // cosine, and the signs are the uppermost bit, for the cosine that of the quarter after.
+    const auto quarter = hn::Add(bits[2 * p + 1], hn::Set(words, 0x20000000u));
+    const auto next = hn::Add(bits[2 * p + 1], hn::Set(words, 0x60000000u));
+    const V odd = hn::BitCast(d, hn::ShiftLeft<1>(quarter));
+    const V cosine = hn::IfNegativeThenElse(odd, s[p], c[p]);
+    const V sine = hn::IfNegativeThenElse(odd, c[p], s[p]);
+    normals[2 * p] = hn::Mul(radius[p], hn::Xor(cosine, hn::And(hn::BitCast(d, next), sign)));
+    normals[2 * p + 1] = hn::Mul(radius[p], hn::Xor(sine, hn::And(hn::BitCast(d, quarter), sign)));
+  }
+}
+
+#endif  // HWY_NATIVE_FMA
+
+}  // namespace attnlab::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
