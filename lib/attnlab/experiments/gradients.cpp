@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attnlab/core/dot.h"
+#include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
 #include "attnlab/experiments/gradient_state.h"
 #include "attnlab/experiments/row_sampler.h"
@@ -113,22 +114,31 @@ class GradientsSweep {
                            static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
   }
 
+  // Keys and values that stay in the first cache from the draw to the dot product.
+  static std::size_t vectors_at_once(std::size_t d) {
+    constexpr std::size_t kEntries = 2048;
+    return kEntries / std::min(std::max<std::size_t>(1, d), kEntries);
+  }
+
   void work(Index p, GradientState& state, std::uint64_t first, std::uint64_t last) const {
     const auto n = static_cast<std::size_t>(point(p).keys);
     const auto d = static_cast<std::size_t>(point(p).d_k);
     const RowSampler sampler(law_, point(p).keys, options_.sweep.run.seed, p);
-    std::vector<float> q(d), keys(n * d), value(d), grad_output(d);
+    std::vector<float> q(d), keys(n * d), values(std::min(n, vectors_at_once(d)) * d),
+        grad_output(d);
     std::vector<double> scores(n), grad_weights(n);
     RowGradients gradients;
     for (std::uint64_t trial = first; trial < last && !watch_.cancelled(); ++trial) {
       sampler.query(trial, q);
       sampler.cotangent(trial, grad_output);
-      for (std::size_t j = 0; j < n && !watch_.cancelled(); ++j) {
-        const auto key = std::span(keys).subspan(j * d, d);
-        sampler.key(trial, static_cast<Index>(j), key);
-        sampler.value(trial, static_cast<Index>(j), value);
-        scores[j] = dot(q, key);
-        grad_weights[j] = dot(grad_output, value);
+      for (std::size_t j = 0; j < n && !watch_.cancelled(); j += vectors_at_once(d)) {
+        const std::size_t count = std::min(vectors_at_once(d), n - j);
+        const auto k = std::span(keys).subspan(j * d, count * d);
+        const auto v = std::span(values).first(count * d);
+        sampler.keys(trial, j, d, k);
+        sampler.values(trial, j, d, v);
+        dot_with_rows(q, k, std::span(scores).subspan(j, count));
+        dot_with_rows(grad_output, v, std::span(grad_weights).subspan(j, count));
       }
       for (std::size_t s = 0; s < scalings_.size(); ++s) {
         const auto squares = gradients.mean_squares(factor(scalings_[s], point(p)), q, keys, scores,

@@ -1,5 +1,7 @@
 #include "attnlab/experiments/row_sampler.h"
 
+#include "attnlab/stats/entry_trials.h"
+
 namespace attnlab {
 
 RowSampler::RowSampler(const EntryLaw& law, Index keys, std::uint64_t seed, Index point)
@@ -8,20 +10,20 @@ RowSampler::RowSampler(const EntryLaw& law, Index keys, std::uint64_t seed, Inde
       seed_(seed),
       point_(static_cast<std::uint64_t>(point)) {}
 
-std::uint64_t RowSampler::number(std::uint64_t set, Index j) const {
-  return set * keys_ + static_cast<std::uint64_t>(j);
-}
-
 void RowSampler::query(std::uint64_t trial, std::span<float> q) const {
   fill_entries(q, law_, seed_, stream_at(Stream::sample_q, point_), trial);
 }
 
-void RowSampler::key(std::uint64_t set, Index j, std::span<float> k) const {
-  fill_entries(k, law_, seed_, stream_at(Stream::sample_k, point_), number(set, j));
+void RowSampler::keys(std::uint64_t set, std::size_t first, std::size_t d,
+                      std::span<float> k) const {
+  const Stream stream = stream_at(Stream::sample_k, point_);
+  fill_entries_trials(k, d, law_, seed_, stream, set * keys_ + first);
 }
 
-void RowSampler::value(std::uint64_t set, Index j, std::span<float> v) const {
-  fill_entries(v, law_, seed_, stream_at(Stream::sample_v, point_), number(set, j));
+void RowSampler::values(std::uint64_t set, std::size_t first, std::size_t d,
+                        std::span<float> v) const {
+  const Stream stream = stream_at(Stream::sample_v, point_);
+  fill_entries_trials(v, d, law_, seed_, stream, set * keys_ + first);
 }
 
 void RowSampler::cotangent(std::uint64_t trial, std::span<float> grad_output) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -16,17 +17,15 @@ class RowSampler {
 
   // The query [d] of row `trial`.
   void query(std::uint64_t trial, std::span<float> q) const;
-  // Key, or value, j [d] of the keys numbered `set`.
-  void key(std::uint64_t set, Index j, std::span<float> k) const;
-  void value(std::uint64_t set, Index j, std::span<float> v) const;
+  // Keys, or values, [.., d] from number `first` on of the keys numbered `set`.
+  void keys(std::uint64_t set, std::size_t first, std::size_t d, std::span<float> k) const;
+  void values(std::uint64_t set, std::size_t first, std::size_t d, std::span<float> v) const;
   // A standard normal cotangent [d] of the output of row `trial`.
   void cotangent(std::uint64_t trial, std::span<float> grad_output) const;
   // Independent standard normal logits [n] of row `trial`.
   void logits(std::uint64_t trial, std::span<float> z) const;
 
  private:
-  std::uint64_t number(std::uint64_t set, Index j) const;
-
   EntryLaw law_;
   std::uint64_t keys_;
   std::uint64_t seed_;

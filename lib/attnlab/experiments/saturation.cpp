@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "attnlab/core/dot.h"
+#include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
 #include "attnlab/experiments/row_sampler.h"
 #include "attnlab/experiments/saturation_rows.h"
@@ -103,6 +105,21 @@ class SaturationSweep {
                    "the rows of a point");
   }
 
+  // Keys that stay in the first cache from the draw to the dot product.
+  static std::size_t keys_at_once(std::size_t d) {
+    constexpr std::size_t kEntries = 4096;
+    return kEntries / std::min(std::max<std::size_t>(1, d), kEntries);
+  }
+
+  // Calls f(first, count) for the n keys [d] until the run is cancelled.
+  template <class F>
+  void for_each_chunk(std::size_t n, std::size_t d, const F& f) const {
+    const std::size_t most = keys_at_once(d);
+    for (std::size_t first = 0; first < n && !watch_.cancelled(); first += most) {
+      f(first, std::min(most, n - first));
+    }
+  }
+
   // What the rows of one block are drawn and measured with.
   struct Bench {
     std::vector<float> q, k, z;
@@ -115,16 +132,15 @@ class SaturationSweep {
     const RowSampler sampler(law_, point(p).keys, options_.sweep.run.seed, p);
     Bench bench;
     bench.q.resize(d);
-    bench.k.resize(reuse() ? n * d : d);
+    bench.k.resize((reuse() ? n : std::min(n, keys_at_once(d))) * d);
     bench.z.resize(point(p).d_k ? 0 : n);
     bench.scores.resize(n);
     bench.lengths.resize(n);
     bench.logits.resize(n);
     if (point(p).d_k && reuse()) {
-      for (std::size_t j = 0; j < n && !watch_.cancelled(); ++j) {
-        sampler.key(first / kBlockTrials, static_cast<Index>(j),
-                    std::span(bench.k).subspan(j * d, d));
-      }
+      for_each_chunk(n, d, [&](std::size_t j, std::size_t count) {
+        sampler.keys(first / kBlockTrials, j, d, std::span(bench.k).subspan(j * d, count * d));
+      });
     }
     RowMeter meter(options_.near_zero);
     const bool keep = !options_.quantiles.empty();
@@ -161,16 +177,15 @@ class SaturationSweep {
     const std::size_t d = bench.q.size();
     const bool lengths = std::any_of(scalings_.begin(), scalings_.end(), is_cosine);
     const double length_of_query = lengths ? std::sqrt(dot(bench.q, bench.q)) : 0;
-    for (std::size_t j = 0; j < bench.scores.size() && !watch_.cancelled(); ++j) {
-      std::span<float> k = bench.k;
-      if (reuse()) {
-        k = k.subspan(j * d, d);
-      } else {
-        sampler.key(trial, static_cast<Index>(j), k);
-      }
-      bench.scores[j] = dot(bench.q, k);
-      if (lengths) bench.lengths[j] = length_of_query * std::sqrt(dot(k, k));
-    }
+    for_each_chunk(bench.scores.size(), d, [&](std::size_t j, std::size_t count) {
+      const auto k = std::span(bench.k).subspan(reuse() ? j * d : 0, count * d);
+      if (!reuse()) sampler.keys(trial, j, d, k);
+      dot_with_rows(bench.q, k, std::span(bench.scores).subspan(j, count));
+      if (!lengths) return;
+      const auto squares = std::span(bench.lengths).subspan(j, count);
+      dot_of_rows(k, k, d, squares);
+      for (double& length : squares) length = length_of_query * std::sqrt(length);
+    });
   }
 
   void scale(const Scaling& scaling, const Point& of, Bench& bench) const {

@@ -6,6 +6,7 @@
 
 #include "attnlab/core/dot.h"
 #include "attnlab/core/error.h"
+#include "attnlab/stats/entry_trials.h"
 
 namespace attnlab {
 namespace {
@@ -89,31 +90,40 @@ bool ScoreSampler::is_plain() const {
   return options_.projection.projection == Projection::none && !depends(options_.dependence);
 }
 
-void ScoreSampler::draw_query(std::uint64_t trial, std::span<float> q) const {
-  fill_standard(q, q_law_, options_.sweep.run.seed, stream_at(Stream::sample_q, point_), trial);
-  equicorrelate(q, options_.dependence.rho_q);
+Index ScoreSampler::entries_a_pair() const {
+  if (options_.projection.projection == Projection::none) return 2 * d_k_;
+  return 2 * d_k_ + (options_.projection.positions == Positions::same ? 1 : 2) * d_model_;
+}
+
+void ScoreSampler::draw_standard(std::uint64_t first, Stream role, const EntryLaw& law, double rho,
+                                 std::span<float> vectors) const {
+  const auto d = static_cast<std::size_t>(d_k_);
+  fill_standard_trials(vectors, d, law, options_.sweep.run.seed, stream_at(role, point_), first);
+  if (rho == 0) return;
+  for (std::size_t i = 0; i < vectors.size(); i += d) equicorrelate(vectors.subspan(i, d), rho);
+}
+
+void ScoreSampler::draw_queries(std::uint64_t first, std::span<float> q) const {
+  draw_standard(first, Stream::sample_q, q_law_, options_.dependence.rho_q, q);
   apply_scale(q, q_law_);
 }
 
-void ScoreSampler::draw_key(std::uint64_t trial, std::span<float> k) const {
-  fill_standard(k, k_law_, options_.sweep.run.seed, stream_at(Stream::sample_k, point_), trial);
-  equicorrelate(k, options_.dependence.rho_k);
+void ScoreSampler::draw_keys(std::uint64_t first, std::span<float> k) const {
+  draw_standard(first, Stream::sample_k, k_law_, options_.dependence.rho_k, k);
   apply_scale(k, k_law_);
 }
 
-void ScoreSampler::draw(std::uint64_t trial, std::span<float> q, std::span<float> k) {
-  if (options_.projection.projection != Projection::none) return project(trial, q, k);
-  if (options_.dependence.rho_qk == 0) {
-    draw_query(trial, q);
-    draw_key(trial, k);
+void ScoreSampler::draw_pairs(std::uint64_t first, std::span<float> q, std::span<float> k) {
+  if (options_.projection.projection != Projection::none) {
+    const auto d = static_cast<std::size_t>(d_k_);
+    for (std::size_t i = 0; i < q.size(); i += d) {
+      project(first++, q.subspan(i, d), k.subspan(i, d));
+    }
     return;
   }
   // Correlated in standard units, then scaled.
-  const std::uint64_t seed = options_.sweep.run.seed;
-  fill_standard(q, q_law_, seed, stream_at(Stream::sample_q, point_), trial);
-  fill_standard(k, k_law_, seed, stream_at(Stream::sample_k, point_), trial);
-  equicorrelate(q, options_.dependence.rho_q);
-  equicorrelate(k, options_.dependence.rho_k);
+  draw_standard(first, Stream::sample_q, q_law_, options_.dependence.rho_q, q);
+  draw_standard(first, Stream::sample_k, k_law_, options_.dependence.rho_k, k);
   correlate_with(k, q, options_.dependence.rho_qk);
   apply_scale(q, q_law_);
   apply_scale(k, k_law_);

@@ -17,11 +17,13 @@ class ScoreSampler {
   ScoreSampler(const VarianceOptions& options, Index d_k, Index point);
 
   Index d_k() const { return d_k_; }
-  // Query and key [d_k] of pair `trial`.
-  void draw(std::uint64_t trial, std::span<float> q, std::span<float> k);
-  // One query, or one key, for pairs of all with all.
-  void draw_query(std::uint64_t trial, std::span<float> q) const;
-  void draw_key(std::uint64_t trial, std::span<float> k) const;
+  // Queries and keys [pairs, d_k] of the pairs from number `first` on.
+  void draw_pairs(std::uint64_t first, std::span<float> q, std::span<float> k);
+  // Queries, or keys, [.., d_k] from number `first` on, for pairs of all with all.
+  void draw_queries(std::uint64_t first, std::span<float> q) const;
+  void draw_keys(std::uint64_t first, std::span<float> k) const;
+  // Numbers drawn for one pair.
+  Index entries_a_pair() const;
 
   // What is known of the unscaled score.
   ScoreTheory theory() const;
@@ -31,6 +33,9 @@ class ScoreSampler {
   bool is_plain() const;
 
  private:
+  // Vectors [.., d_k] in standard units, before they are correlated with others and scaled.
+  void draw_standard(std::uint64_t first, Stream role, const EntryLaw& law, double rho,
+                     std::span<float> vectors) const;
   ScoreLaw score_law(double d) const;
   void draw_token(Stream role, std::uint64_t trial, std::vector<float>& token) const;
   // W_q x and W_k y, drawn from their distribution given the tokens: for fixed x the entries of W x

@@ -1,10 +1,12 @@
 #include "attnlab/experiments/variance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
+#include <memory>
 
 #include "attnlab/core/dot.h"
+#include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
 #include "attnlab/experiments/scaling_list.h"
 #include "attnlab/experiments/score_sampler.h"
@@ -20,6 +22,8 @@ constexpr Index kPairBlocks = 64;
 constexpr Index kLargestSide = 64;
 // A full covariance matrix of the components is d_k^2 numbers.
 constexpr Index kLargestCovariance = 256;
+// Of the queries of pairs that are drawn together, and of their keys: they stay in the first cache.
+constexpr Index kEntriesAtOnce = 4096;
 
 class VarianceSweep {
  public:
@@ -106,23 +110,38 @@ class VarianceSweep {
 
   void work(Index point, VarianceState& state, std::uint64_t first, std::uint64_t last) const {
     ScoreSampler sampler = samplers_[static_cast<std::size_t>(point)];
-    for (std::uint64_t trial = first; trial < last && !watch_.cancelled(); ++trial) {
+    const auto most = static_cast<std::uint64_t>(
+        std::max<Index>(1, 2 * kEntriesAtOnce / sampler.entries_a_pair()));
+    while (first < last && !watch_.cancelled()) {
       if (options_.sampling == Sampling::pairs) {
-        all_pairs(sampler, trial, state);
+        all_pairs(sampler, first++, state);
       } else {
-        one_pair(sampler, trial, state);
+        const std::uint64_t count = std::min(most, last - first);
+        some_pairs(sampler, first, count, state);
+        first += count;
       }
     }
   }
 
-  void one_pair(ScoreSampler& sampler, std::uint64_t trial, VarianceState& state) const {
+  void some_pairs(ScoreSampler& sampler, std::uint64_t first, std::uint64_t count,
+                  VarianceState& state) const {
     const auto d = static_cast<std::size_t>(sampler.d_k());
-    std::vector<float> q(d), k(d);
-    sampler.draw(trial, q, k);
-    add_score(q, k, state);
-    if (!state.components) return;
-    std::vector<double> products(d);
-    for (std::size_t i = 0; i < d; ++i) {
+    const auto entries = std::make_unique_for_overwrite<float[]>(2 * count * d);
+    const std::span<float> q(entries.get(), count * d), k(entries.get() + count * d, count * d);
+    std::array<double, kBlockTrials> scores{};
+    sampler.draw_pairs(first, q, k);
+    dot_of_rows(q, k, d, std::span(scores).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto q_i = q.subspan(i * d, d), k_i = k.subspan(i * d, d);
+      add_score(scores[i], q_i, k_i, state);
+      if (state.components) add_components(q_i, k_i, state);
+    }
+  }
+
+  static void add_components(std::span<const float> q, std::span<const float> k,
+                             VarianceState& state) {
+    std::vector<double> products(q.size());
+    for (std::size_t i = 0; i < q.size(); ++i) {
       products[i] = static_cast<double>(q[i]) * static_cast<double>(k[i]);
     }
     state.components->add(products);
@@ -134,13 +153,15 @@ class VarianceSweep {
     const auto side = static_cast<std::size_t>(side_);
     std::vector<float> q(side * d), k(side * d);
     for (std::size_t i = 0; i < side && !watch_.cancelled(); ++i) {
-      sampler.draw_query(block * side + i, std::span(q).subspan(i * d, d));
-      sampler.draw_key(block * side + i, std::span(k).subspan(i * d, d));
+      sampler.draw_queries(block * side + i, std::span(q).subspan(i * d, d));
+      sampler.draw_keys(block * side + i, std::span(k).subspan(i * d, d));
     }
-    std::vector<double> squares(state.samples.size());
+    std::vector<double> squares(state.samples.size()), scores(side);
     for (std::size_t i = 0; i < side && !watch_.cancelled(); ++i) {
+      const auto q_i = std::span(q).subspan(i * d, d);
+      dot_with_rows(q_i, k, scores);
       for (std::size_t j = 0; j < side; ++j) {
-        add_score(std::span(q).subspan(i * d, d), std::span(k).subspan(j * d, d), state, squares);
+        add_score(scores[j], q_i, std::span(k).subspan(j * d, d), state, squares);
       }
     }
     for (std::size_t s = 0; s < squares.size(); ++s) {
@@ -148,9 +169,9 @@ class VarianceSweep {
     }
   }
 
-  void add_score(std::span<const float> q, std::span<const float> k, VarianceState& state,
-                 std::span<double> squares = {}) const {
-    const double raw = dot(q, k);
+  // `raw` is q.k.
+  void add_score(double raw, std::span<const float> q, std::span<const float> k,
+                 VarianceState& state, std::span<double> squares = {}) const {
     std::size_t s = 0;
     const auto add = [&](double score) {
       state.samples[s].moments.add(score);
