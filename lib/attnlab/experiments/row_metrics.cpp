@@ -70,23 +70,36 @@ void RowMeter::count(std::span<const double> logits) {
   set(Count::naive_nan, naive_is_nan(logits) ? 1 : 0);
 }
 
-// |J_ij| = p_i p_j beside the diagonal and p_i (1 - p_i) on it: with the weights in order the
-// products below a bound end at a place that only moves one way.
+// |J_ij| = p_i p_j beside the diagonal and p_i (1 - p_i) on it. Rounded products are in the order
+// of their factors. So a weight whose product with the largest is below the bound has only such
+// products, one whose product with the smallest is not below has none, and of those between, in
+// order, the products below end at a place that only moves one way.
 double RowMeter::near_zero_entries() {
   const auto weights = row_.weights();
   const auto n = static_cast<double>(weights.size());
   const double bound = near_zero_ / (n * n);
-  sorted_.assign(weights.begin(), weights.end());
-  std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
-  double entries = 0;
-  std::size_t from = sorted_.size();  // products of p_i with p_from and after it are below
-  for (std::size_t i = 0; i < sorted_.size(); ++i) {
-    while (from > 0 && sorted_[i] * sorted_[from - 1] < bound) --from;
-    entries += static_cast<double>(sorted_.size() - from);
+  const auto m = static_cast<std::size_t>(row_.argmax());
+  const double largest = weights[m], smallest = *std::min_element(weights.begin(), weights.end());
+  double entries = 0, small = 0;
+  between_.clear();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double diagonal = weights[i] * (i == m ? row_.rest() : 1 - weights[i]);
+    if (diagonal < bound) ++entries;
+    if (weights[i] * largest < bound) {
+      ++small;
+    } else if (weights[i] * smallest < bound) {
+      between_.push_back(weights[i]);
+    }
+  }
+  // Row and column of each small weight, less what both have and the diagonal.
+  entries += small * (2 * n - small - 1);
+  std::sort(between_.begin(), between_.end(), std::greater<>());
+  std::size_t from = between_.size();  // products of p_i with p_from and after it are below
+  for (std::size_t i = 0; i < between_.size(); ++i) {
+    while (from > 0 && between_[i] * between_[from - 1] < bound) --from;
+    entries += static_cast<double>(between_.size() - from);
     // The loop counts p_i p_i, which is not on the diagonal.
     if (i >= from) --entries;
-    const double diagonal = sorted_[i] * (i == 0 ? row_.rest() : 1 - sorted_[i]);
-    if (diagonal < bound) ++entries;
   }
   return entries;
 }

@@ -61,7 +61,7 @@ class RowMeter {
   std::array<double, kMetrics> metrics_{};
   std::array<double, kCounts> counts_{};
   double jacobian_f_ = 0;
-  std::vector<double> sorted_;
+  std::vector<double> between_;
   std::vector<float> single_;
 };
 
