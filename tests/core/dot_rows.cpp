@@ -33,7 +33,8 @@ TEST_CASE("dot products of rows have the bits of one dot product each, on every 
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     INFO(hwy::TargetName(target));
-    for (const std::size_t length : {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 64, 100, 1001}) {
+    for (const std::size_t length :
+         {1u, 2u, 3u, 7u, 8u, 15u, 16u, 17u, 31u, 32u, 33u, 64u, 100u, 1001u}) {
       INFO(length);
       constexpr std::size_t kRows = 7;
       const std::vector<float> a = entries(kRows * length, Stream::input_q);

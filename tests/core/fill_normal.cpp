@@ -49,7 +49,8 @@ void on_every_target(const Check& check) {
 TEST_CASE("one trial has the same normals in vectors, whatever its length") {
   on_every_target([] {
     for (const std::size_t length :
-         {1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 63, 64, 100, 959, 960, 961, 964, 1023, 5000, 100003}) {
+         {1u,  2u,  3u,   4u,   5u,   7u,   8u,   31u,   32u,   33u,
+          63u, 64u, 100u, 959u, 960u, 961u, 964u, 1023u, 5000u, 100003u}) {
       INFO(length);
       CHECK(different(1, length, 77, Stream::input_q, 3) == 0);
     }
@@ -58,8 +59,9 @@ TEST_CASE("one trial has the same normals in vectors, whatever its length") {
 
 TEST_CASE("many trials at once have the normals of each, across 2^32 and 2^64 trials too") {
   on_every_target([] {
-    for (const std::size_t length : {1, 2, 3, 4, 5, 8, 12, 17, 20, 64, 67, 300, 1028}) {
-      for (const std::size_t trials : {2, 3, 9, 64, 301}) {
+    for (const std::size_t length :
+         {1u, 2u, 3u, 4u, 5u, 8u, 12u, 17u, 20u, 64u, 67u, 300u, 1028u}) {
+      for (const std::size_t trials : {2u, 3u, 9u, 64u, 301u}) {
         for (const std::uint64_t first :
              {std::uint64_t{0}, (std::uint64_t{1} << 32) - 2, kLargest - 1}) {
           INFO(length << " values of each of " << trials << " trials from " << first);

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "attnlab/core/error.h"
+#include "attnlab/stats/entry_transform.h"
+#include "attnlab/stats/entry_trials.h"
 #include "attnlab/stats/exact_math.h"
 
 namespace attnlab {
@@ -16,51 +18,18 @@ void require(bool holds, const char* field, double value, const char* rule) {
   if (!holds) throw InputError("", field, fmt::format("{}", value), rule);
 }
 
-// sqrt(3) (2u - 1): bits with the top bit flipped, read as a signed number, are 2^31 (2u - 1) -
-// 1/2.
-float uniform(std::uint32_t bits) {
-  const auto centred = static_cast<std::int32_t>(bits ^ 0x80000000u);
-  return std::fma(static_cast<float>(centred), 0x1.bb67aep-31f, 0x1.bb67aep-32f);
-}
-
-float rademacher(std::uint32_t bits) {
-  return std::bit_cast<float>(0x3f800000u | (~bits & 0x80000000u));
-}
-
-float laplace(std::uint32_t bits) {
-  // The lowest bit is the sign; set, it leaves the magnitude the same for both.
-  const float magnitude = -0x1.6a09e6p-1f * log_uniform_of(bits | 1);
-  return (bits & 1) != 0 ? -magnitude : magnitude;
-}
-
 float student_t(const PhiloxCounter& bits, double nu) {
   const double log_u = log_uniform64(static_cast<std::uint64_t>(bits[1]) << 32 | bits[0]);
   const double radius = std::sqrt(nu * exp_minus_one(-2 * log_u / nu));
   return static_cast<float>(radius) * cosine_of_turn(bits[2]);
 }
 
-void check_count(std::size_t count, std::uint64_t most) {
-  if (count > most) {
-    throw InputError("", "", std::to_string(count),
-                     "at most " + std::to_string(most) + " values can be drawn at once");
-  }
-}
-
-template <class Transform>
-void fill_by_word(std::span<float> out, std::uint64_t seed, Stream stream, std::uint64_t trial,
-                  const Transform& transform) {
-  check_count(out.size(), std::uint64_t{4} << 32);
-  for (std::size_t first = 0; first < out.size(); first += 4) {
-    const PhiloxCounter bits =
-        random_block(seed, stream, trial, static_cast<std::uint32_t>(first / 4));
-    const std::size_t count = std::min<std::size_t>(4, out.size() - first);
-    for (std::size_t i = 0; i < count; ++i) out[first + i] = transform(bits[i]);
-  }
-}
-
 void fill_student_t(std::span<float> out, double nu, std::uint64_t seed, Stream stream,
                     std::uint64_t trial) {
-  check_count(out.size(), std::uint64_t{1} << 32);
+  if (out.size() > std::uint64_t{1} << 32) {
+    throw InputError("", "", std::to_string(out.size()),
+                     "at most 2^32 values can be drawn at once, one a block");
+  }
   const auto standard = static_cast<float>(nu > 2 ? std::sqrt((nu - 2) / nu) : 1.0);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const PhiloxCounter bits = random_block(seed, stream, trial, static_cast<std::uint32_t>(i));
@@ -69,6 +38,23 @@ void fill_student_t(std::span<float> out, double nu, std::uint64_t seed, Stream 
 }
 
 }  // namespace
+
+// sqrt(3) (2u - 1): bits with the top bit flipped, read as a signed number, are 2^31 (2u - 1) -
+// 1/2.
+float uniform_entry(std::uint32_t bits) {
+  const auto centred = static_cast<std::int32_t>(bits ^ 0x80000000u);
+  return std::fma(static_cast<float>(centred), kSqrt3 * 0x1p-31f, kSqrt3 * 0x1p-32f);
+}
+
+float rademacher_entry(std::uint32_t bits) {
+  return std::bit_cast<float>(0x3f800000u | (~bits & 0x80000000u));
+}
+
+float laplace_entry(std::uint32_t bits) {
+  // The lowest bit is the sign; set, it leaves the magnitude the same for both.
+  const float magnitude = -kSqrtHalf * log_uniform_of(bits | 1);
+  return (bits & 1) != 0 ? -magnitude : magnitude;
+}
 
 void EntryLaw::check() const {
   require(sigma > 0 && std::isfinite(sigma), "sigma", sigma, "must be positive and finite");
@@ -102,18 +88,10 @@ std::optional<double> EntryLaw::kurtosis() const {
 
 void fill_standard(std::span<float> out, const EntryLaw& law, std::uint64_t seed, Stream stream,
                    std::uint64_t trial) {
-  switch (law.distribution) {
-    case Distribution::normal:
-      return fill_normal(out, seed, stream, trial);
-    case Distribution::uniform:
-      return fill_by_word(out, seed, stream, trial, uniform);
-    case Distribution::rademacher:
-      return fill_by_word(out, seed, stream, trial, rademacher);
-    case Distribution::laplace:
-      return fill_by_word(out, seed, stream, trial, laplace);
-    case Distribution::student_t:
-      return fill_student_t(out, law.nu, seed, stream, trial);
+  if (law.distribution == Distribution::student_t) {
+    return fill_student_t(out, law.nu, seed, stream, trial);
   }
+  fill_standard_trials(out, out.size(), law, seed, stream, trial);
 }
 
 void apply_scale(std::span<float> values, const EntryLaw& law) {
