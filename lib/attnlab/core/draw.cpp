@@ -1,5 +1,6 @@
 #include "attnlab/core/draw.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 
@@ -7,8 +8,8 @@
 
 namespace attnlab {
 
-Draw checked_draw(std::size_t count, std::size_t length, std::uint64_t seed, Stream stream,
-                  std::uint64_t first_trial) {
+Draw checked_draw([[maybe_unused]] std::size_t count, std::size_t length, std::uint64_t seed,
+                  Stream stream, std::uint64_t first_trial) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 32;
   if (length > kMost) {
     throw InputError("", "", std::to_string(length), "at most 2^34 values can be drawn at once");
