@@ -58,14 +58,17 @@ namespace {
 
 HWY_EXPORT(transform);
 
-// All within 2048 of a place where a branch is taken, in steps of 1, and every sum of a few powers
-// of two.
+// Around the places where a branch is taken, in steps of 1 and of 1000, and every sum of a few
+// powers of two.
 std::vector<std::uint32_t> words_at_the_edges() {
   std::vector<std::uint32_t> words;
   for (const std::uint32_t edge :
        {0u, 0x20000000u, 0x40000000u, 0x5a82799au, 0x60000000u, 0x80000000u, 0xa0000000u,
         0xb504f333u, 0xc0000000u, 0xe0000000u}) {
-    for (std::uint32_t i = 0; i < 4096; ++i) words.push_back(edge + i - 2048);
+    for (std::uint32_t i = 0; i < 4096; ++i) {
+      words.push_back(edge + i - 2048);
+      words.push_back(edge + 1000 * (i - 2048));
+    }
   }
   for (int a = 0; a < 32; ++a) {
     for (int b = 0; b < 32; ++b) {
