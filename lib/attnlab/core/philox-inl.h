@@ -31,9 +31,11 @@ class PhiloxBlocks {
  public:
   using Word = hn::Vec<D32>;
   static constexpr std::size_t kLanes = hn::MaxLanes(D32());
-  // Vectors at once.
+  // Vectors at once: what their words need stays in the first cache.
   static constexpr std::size_t kVectors = 30;
 
+  // The words stay as they are until next().
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   explicit PhiloxBlocks(const Draw& draw) : stream_(draw.stream), blocks_(draw.blocks()) {
     HWY_ALIGN std::uint64_t block[kLanes], trial[kLanes];
     const std::size_t lanes = hn::Lanes(D32()), parts = lanes / 4;
