@@ -1,10 +1,10 @@
 #include "attnlab/attention/scaled_dot_product_backward.h"
 
 #include "attnlab/attention/kernel/backward_full.h"
+#include "attnlab/attention/kernel/backward_tiled.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/memory.h"
-#include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
@@ -42,23 +42,20 @@ AttentionGradients<T> scaled_dot_product_backward(const Tensor<T>& q, const Tens
   }
   AttentionGradients<T> gradients = allocate_gradients<T>(q.shape(), k.shape(), v.shape(), want);
   if (!gradients.grad_q && !gradients.grad_k && !gradients.grad_v) return gradients;
-  const Values<T> queries(q), keys(k), cotangent(grad_output);
-  const BackwardCall<T> call{queries, keys, v, cotangent, mask, settings};
-  const Index kv_heads = k.shape()[1];
-  // Keys collect from every query of their group: a task is a key/value head, whose sums are in the
-  // order of the queries whatever the threads. Starting one costs as much as a million
-  // multiplications.
+  const Values<T> queries(q), keys(k), values(v), cotangent(grad_output);
+  const BackwardCall<T> call{queries, keys, values, cotangent, mask, settings};
+  // Starting a thread costs as much as a million multiplications.
   const double work = static_cast<double>(q.size()) * static_cast<double>(mask.keys());
   const Index threads = work < 1e6 ? 1 : settings.threads;
-  parallel_for(threads, mask.batch() * kv_heads, [&](Index task) {
-    switch (settings.kernel) {
-      case Kernel::automatic:
-      case Kernel::tiled:
-      case Kernel::full:
-        backward_full(call, task / kv_heads, task % kv_heads, gradients);
-        break;
-    }
-  });
+  switch (settings.kernel) {
+    case Kernel::automatic:
+    case Kernel::tiled:
+      backward_tiled(call, threads, gradients);
+      break;
+    case Kernel::full:
+      backward_full(call, threads, gradients);
+      break;
+  }
   return gradients;
 }
 

@@ -7,6 +7,7 @@
 #include "attnlab/attention/kernel/seen_product.h"
 #include "attnlab/attention/kernel/softcap.h"
 #include "attnlab/attention/softmax_jacobian.h"
+#include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
@@ -21,10 +22,11 @@ template <class T>
 class BackwardBlock {
  public:
   BackwardBlock(const BackwardCall<T>& call, const RowBlock& block, Index key_matrix,
-                AttentionGradients<T>& gradients)
+                bool adds_grad_v, AttentionGradients<T>& gradients)
       : call_(call),
         block_(block),
         gradients_(gradients),
+        adds_grad_v_(adds_grad_v && gradients.grad_v),
         query_matrix_(block.b * call.mask.heads() + block.h),
         key_matrix_(key_matrix),
         rows_(call.mask, block),
@@ -62,7 +64,7 @@ class BackwardBlock {
   // output = weights V, backwards: grad_output V^T.
   void differentiate_mixing() {
     const auto grad_output = rows(call_.grad_output.given());
-    const auto v = keys(call_.v);
+    const auto v = keys(call_.v.given());
     grad_scores_.resize(grad_output.rows(), v.rows());
     grad_scores_.noalias() = grad_output * v.transpose();
   }
@@ -87,7 +89,7 @@ class BackwardBlock {
   }
 
   void add_gradients() {
-    if (gradients_.grad_v) {
+    if (adds_grad_v_) {
       auto grad_v = keys(*gradients_.grad_v);
       add_seeing_rows<T>(weights_, call_.grad_output, query_matrix_, call_.mask, block_, keys_,
                          grad_v);
@@ -119,6 +121,7 @@ class BackwardBlock {
   const BackwardCall<T>& call_;
   const RowBlock& block_;
   AttentionGradients<T>& gradients_;
+  bool adds_grad_v_;
   Index query_matrix_;
   Index key_matrix_;
   MaskedRows<T> rows_;
@@ -129,19 +132,34 @@ class BackwardBlock {
 }  // namespace
 
 template <class T>
-void backward_full(const BackwardCall<T>& call, Index b, Index kv_head,
+void backward_full(const BackwardCall<T>& call, const RowBlock& block, bool adds_grad_v,
                    AttentionGradients<T>& gradients) {
-  const Index n = call.mask.queries(), kv_heads = call.k.shape()[1];
-  const Index group = call.mask.heads() / kv_heads;
-  for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-    for (Index first = 0; first < n; first += kFullRows) {
-      const RowBlock block{b, h, first, std::min(kFullRows, n - first)};
-      BackwardBlock<T>(call, block, b * kv_heads + kv_head, gradients).differentiate();
-    }
-  }
+  const Index kv_heads = call.k.shape()[1];
+  const Index kv_head = block.h / (call.mask.heads() / kv_heads);
+  BackwardBlock<T>(call, block, block.b * kv_heads + kv_head, adds_grad_v, gradients)
+      .differentiate();
 }
 
-template void backward_full(const BackwardCall<float>&, Index, Index, AttentionGradients<float>&);
-template void backward_full(const BackwardCall<double>&, Index, Index, AttentionGradients<double>&);
+template <class T>
+void backward_full(const BackwardCall<T>& call, Index threads, AttentionGradients<T>& gradients) {
+  const Index n = call.mask.queries(), kv_heads = call.k.shape()[1];
+  const Index group = call.mask.heads() / kv_heads;
+  parallel_for(threads, call.mask.batch() * kv_heads, [&](Index task) {
+    const Index b = task / kv_heads, first_head = task % kv_heads * group;
+    for (Index h = first_head; h < first_head + group; ++h) {
+      for (Index first = 0; first < n; first += kFullRows) {
+        const RowBlock block{b, h, first, std::min(kFullRows, n - first)};
+        backward_full(call, block, true, gradients);
+      }
+    }
+  });
+}
+
+template void backward_full(const BackwardCall<float>&, const RowBlock&, bool,
+                            AttentionGradients<float>&);
+template void backward_full(const BackwardCall<double>&, const RowBlock&, bool,
+                            AttentionGradients<double>&);
+template void backward_full(const BackwardCall<float>&, Index, AttentionGradients<float>&);
+template void backward_full(const BackwardCall<double>&, Index, AttentionGradients<double>&);
 
 }  // namespace attnlab

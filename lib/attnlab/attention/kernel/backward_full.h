@@ -1,5 +1,6 @@
 #pragma once
 
+#include "attnlab/attention/kernel/row_block.h"
 #include "attnlab/attention/kernel/values.h"
 #include "attnlab/attention/scaled_dot_product_backward.h"
 
@@ -11,17 +12,21 @@ template <class T>
 struct BackwardCall {
   const Values<T>& q;            // [batch, heads, n, d_k]
   const Values<T>& k;            // [batch, kv_heads, m, d_k]
-  const Tensor<T>& v;            // [batch, kv_heads, m, d_v]
+  const Values<T>& v;            // [batch, kv_heads, m, d_v]
   const Values<T>& grad_output;  // [batch, heads, n, d_v]
   const Mask& mask;
   const AttentionSettings& settings;
 };
 
 // The plain path: the formula of scaled_dot_product_backward step by step, over blocks of kFullRows
-// queries of the heads that share key/value head `kv_head` of batch entry b, in order. Adds to the
-// gradients that there are, which start at 0: nothing else writes what belongs to this head.
+// queries; a task is a key/value head, whose sums are in the order of the queries that share it.
+// Adds to the gradients that there are, which start at 0.
 template <class T>
-void backward_full(const BackwardCall<T>& call, Index b, Index kv_head,
+void backward_full(const BackwardCall<T>& call, Index threads, AttentionGradients<T>& gradients);
+
+// The same for the queries of one block, with grad_v or without.
+template <class T>
+void backward_full(const BackwardCall<T>& call, const RowBlock& block, bool adds_grad_v,
                    AttentionGradients<T>& gradients);
 
 }  // namespace attnlab

@@ -1,0 +1,280 @@
+// One block of queries on its way through the tiles of its keys and back. Included once for every
+// target, see hwy/foreach_target.h.
+#if defined(ATTNLAB_KERNEL_BACKWARD_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNLAB_KERNEL_BACKWARD_BLOCK_INL_H_
+#undef ATTNLAB_KERNEL_BACKWARD_BLOCK_INL_H_
+#else
+#define ATTNLAB_KERNEL_BACKWARD_BLOCK_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "attnlab/attention/kernel/backward_columns-inl.h"
+#include "attnlab/attention/kernel/backward_mask-inl.h"
+#include "attnlab/attention/kernel/backward_product-inl.h"
+#include "attnlab/attention/kernel/backward_tiled.h"
+#include "attnlab/attention/kernel/tile-inl.h"
+#include "attnlab/attention/kernel/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnlab::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr Index round_to(Index count, Index multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+// A number of each query of a block.
+template <class T>
+struct alignas(64) PerQuery : std::array<T, kBackwardRows> {};
+
+template <class T>
+class BackwardTiles {
+ public:
+  BackwardTiles(const BackwardCall<T>& call, const RowBlock& block, const BackwardShare<T>& share)
+      : call_(call),
+        block_(block),
+        share_(share),
+        query_row_((block.b * call.mask.heads() + block.h) * call.mask.queries() + block.first),
+        key_matrix_(share.b * call.k.shape()[1] + share.kv_head),
+        depth_(call.q.shape()[3]),
+        width_(call.v.shape()[3]),
+        padded_depth_(round_to(depth_, kBackwardPad<T>)),
+        padded_width_(round_to(width_, kBackwardPad<T>)),
+        columns_(round_to(block.rows, kPanel<T>)),
+        mask_(call, block, key_matrix_, share.left_out + query_row_) {
+    max_.fill(-std::numeric_limits<T>::infinity());
+    max_tile_.fill(mask_.keys().first);
+  }
+
+  void differentiate() {
+    keys_ = mask_.keys();
+    if (keys_.empty()) return;
+    take_memory();
+    pack_queries();
+    for_each_tile([&](KeyRange tile) { score(tile); });
+    find_pivots();
+    for_each_tile([&](KeyRange tile) { weigh(tile); });
+    normalise();
+    for_each_tile([&](KeyRange tile) { add_gradients(tile); });
+    if (share_.grad_q != nullptr) write_rows(share_.grad_q + query_row_ * depth_);
+  }
+
+ private:
+  template <class F>
+  void for_each_tile(const F& f) {
+    for (Index first = keys_.first; first < keys_.last; first += kBackwardKeys) {
+      f(KeyRange{first, std::min(keys_.last, first + kBackwardKeys)});
+    }
+  }
+
+  void take_memory() {
+    const Index m = keys_.last - keys_.first, rows = columns_;
+    const bool caps = call_.settings.softcap.has_value();
+    const Index packed_keys = padded_depth_ == depth_ ? 0 : kBackwardKeys * padded_depth_;
+    using W = Workspace;
+    Workspace& memory = Workspace::mine();
+    memory.reset(W::bytes_of<T>(m * rows) * (caps ? 3 : 2) + 2 * W::bytes_of<T>(rows * depth_) +
+                 2 * W::bytes_of<T>(rows * width_) + 2 * W::bytes_of<T>(rows * padded_depth_) +
+                 W::bytes_of<T>(rows * padded_width_) + W::bytes_of<T>(packed_keys));
+    weights_ = memory.take<T>(m * rows);
+    grads_ = memory.take<T>(m * rows);
+    slopes_ = memory.take<T>(caps ? m * rows : 0);
+    query_panels_ = memory.take<T>(rows * depth_);
+    cotangent_panels_ = memory.take<T>(rows * width_);
+    pivot_panels_ = memory.take<T>(rows * width_);
+    queries_ = {memory.take<T>(rows * padded_depth_), padded_depth_};
+    grad_q_ = {memory.take<T>(rows * padded_depth_), padded_depth_};
+    cotangent_ = {memory.take<T>(rows * padded_width_), padded_width_};
+    packed_keys_ = memory.take<T>(packed_keys);
+    std::fill_n(grad_q_.data, rows * padded_depth_, T(0));
+  }
+
+  // Rows of the block, of the tensors of queries; rows of the head, of those of keys.
+  View<const T> block_rows(const Values<T>& tensor, Index width) const {
+    return {tensor.finite().data() + query_row_ * width, width};
+  }
+  View<const T> key_rows(const Tensor<T>& tensor, Index first, Index width) const {
+    return {tensor.data() + (key_matrix_ * call_.mask.keys() + first) * width, width};
+  }
+  // A tile of the matrices that are kept.
+  View<T> tile_of(T* matrix, KeyRange tile) const {
+    return {matrix + (tile.first - keys_.first) * columns_, columns_};
+  }
+  TileSize size_of(KeyRange tile) const { return {tile.last - tile.first, columns_}; }
+
+  // Copies rows [count, width], filled up to the stride of `into`.
+  void copy_rows(View<const T> from, Index count, Index width, View<T> into) const {
+    for (Index r = 0; r < count; ++r) {
+      std::copy_n(from.row(r), width, into.row(r));
+      std::fill(into.row(r) + width, into.row(r) + into.stride, T(0));
+    }
+  }
+  void write_rows(T* grad_q) const {
+    for (Index r = 0; r < block_.rows; ++r)
+      std::copy_n(grad_q_.row(r), depth_, grad_q + r * depth_);
+  }
+
+  void pack_queries() {
+    const View<const T> q = block_rows(call_.q, depth_);
+    pack_transposed<T>(q, block_.rows, depth_, static_cast<T>(call_.settings.scale), query_panels_);
+    pack_transposed<T>(block_rows(call_.grad_output, width_), block_.rows, width_, T(1),
+                       cotangent_panels_);
+    copy_rows(q, block_.rows, depth_, queries_);
+  }
+
+  // S^T = K (scale Q)^T, capped and masked, and its maxima.
+  void score(KeyRange tile) {
+    const View<T> scores = tile_of(weights_, tile);
+    const TileSize size = size_of(tile);
+    multiply_all_rows<T, false>(size.keys, key_rows(call_.k.finite(), tile.first, depth_),
+                                {query_panels_, kPanel<T>}, kPanel<T> * depth_, depth_, columns_,
+                                scores);
+    if (call_.settings.softcap) {
+      cap_columns<T>(scores, tile_of(slopes_, tile), size, static_cast<T>(*call_.settings.softcap));
+    }
+    mask_.hide(tile, scores);
+    const PerQuery<T> before = max_;
+    raise_maxima<T>({scores.data, scores.stride}, size, max_.data(), is_nan_.data());
+    for (std::size_t r = 0; r < max_.size(); ++r) {
+      if (max_[r] > before[r]) max_tile_[r] = tile.first;
+    }
+  }
+
+  // The first key of the largest score.
+  Index key_of_max(Index r) const {
+    Index j = max_tile_[at(r)];
+    while (weights_[(j - keys_.first) * columns_ + r] != max_[at(r)]) ++j;
+    return j;
+  }
+
+  // Of each row its entry of dP = grad_output V^T at the largest weight, to the bit what weigh()
+  // computes, dropout included. Rows that do not count get a maximum that makes all weights 0.
+  void find_pivots() {
+    constexpr T kNone = std::numeric_limits<T>::infinity();
+    std::array<Index, kBackwardRows> keys;
+    for (Index r = 0; r < block_.rows; ++r) {
+      T& max = max_[at(r)];
+      T* row = cotangent_.data + r * width_;
+      if (is_nan_[at(r)] != 0 || max == kNone) mask_.leave_out(r, LeftOut::all);
+      if (mask_.left_out(r) == LeftOut::all || max == -kNone) {
+        max = kNone;
+        std::fill_n(row, width_, T(0));
+        continue;
+      }
+      keys[at(r)] = key_of_max(r);
+      std::copy_n(key_rows(call_.v.finite(), keys[at(r)], width_).data, width_, row);
+    }
+    std::fill(max_.begin() + block_.rows, max_.end(), kNone);
+    pack_transposed<T>({cotangent_.data, width_}, block_.rows, width_, T(1), pivot_panels_);
+    multiply_panels_by_column<T>(pivot_panels_, cotangent_panels_, width_, columns_, pivot_.data());
+    for (Index r = 0; r < block_.rows; ++r) {
+      if (max_[at(r)] < kNone) mask_.drop_row(r, keys[at(r)], {&pivot_[at(r)], 1});
+    }
+  }
+
+  // dP^T = V grad_output^T, and from the scores the weights before they are divided by their sum.
+  void weigh(KeyRange tile) {
+    const View<T> grads = tile_of(grads_, tile);
+    const TileSize size = size_of(tile);
+    multiply_all_rows<T, false>(size.keys, key_rows(call_.v.finite(), tile.first, width_),
+                                {cotangent_panels_, kPanel<T>}, kPanel<T> * width_, width_,
+                                columns_, grads);
+    mask_.drop(tile, grads);
+    weigh_columns<T>(tile_of(weights_, tile), grads, size, max_.data(), pivot_.data(), sums_.data(),
+                     means_.data());
+  }
+
+  // The sums are complete: the weights' go into grad_output and the factor of dS, since
+  // weights = w / sum.
+  void normalise() {
+    for (Index r = 0; r < block_.rows; ++r) {
+      T* into = cotangent_.row(r);
+      const double sum = sums_[at(r)];
+      const double mean = sum > 0 ? means_[at(r)] / sum : 0;
+      if (sum == 0) {
+        std::fill_n(into, padded_width_, T(0));
+        continue;
+      }
+      if (!std::isfinite(static_cast<T>(mean))) mask_.leave_out(r, LeftOut::grad_scores);
+      if (mask_.left_out(r) == LeftOut::nothing) {
+        mean_[at(r)] = static_cast<T>(mean);
+        factor_[at(r)] = static_cast<T>(call_.settings.scale / sum);
+      }
+      const T share = static_cast<T>(1 / sum);
+      const T* from = block_rows(call_.grad_output, width_).row(r);
+      for (Index c = 0; c < width_; ++c) into[c] = from[c] * share;
+      std::fill(into + width_, into + padded_width_, T(0));
+    }
+  }
+
+  // dS^T, and what the tile adds to the gradients of its keys and of the block's queries.
+  void add_gradients(KeyRange tile) {
+    const View<T> weights = tile_of(weights_, tile), grads = tile_of(grads_, tile);
+    const View<const T> grad_scores{grads.data, grads.stride};
+    const TileSize size = size_of(tile);
+    differentiate_columns<T>({weights.data, weights.stride}, grads, size, mean_.data(),
+                             factor_.data());
+    if (call_.settings.softcap) {
+      const View<T> slopes = tile_of(slopes_, tile);
+      multiply_columns<T>(grads, {slopes.data, slopes.stride}, size);
+    }
+    if (share_.grad_v != nullptr) {
+      mask_.drop(tile, weights);
+      multiply_all_rows<T, true>(size.keys, {weights.data, weights.stride},
+                                 {cotangent_.data, padded_width_}, kPanel<T>, block_.rows,
+                                 padded_width_,
+                                 {share_.grad_v + tile.first * share_.stride_v, share_.stride_v});
+    }
+    if (share_.grad_k != nullptr) {
+      multiply_all_rows<T, true>(size.keys, grad_scores, {queries_.data, padded_depth_}, kPanel<T>,
+                                 block_.rows, padded_depth_,
+                                 {share_.grad_k + tile.first * share_.stride_k, share_.stride_k});
+    }
+    if (share_.grad_q != nullptr) {
+      add_transposed_product<T>(block_.rows, grad_scores, padded_keys(tile), size.keys,
+                                padded_depth_, grad_q_);
+    }
+  }
+
+  // K of a tile, its rows filled up where they are no whole vectors.
+  View<const T> padded_keys(KeyRange tile) {
+    const View<const T> keys = key_rows(call_.k.finite(), tile.first, depth_);
+    if (depth_ == padded_depth_) return keys;
+    copy_rows(keys, tile.last - tile.first, depth_, {packed_keys_, padded_depth_});
+    return {packed_keys_, padded_depth_};
+  }
+
+  static constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+  const BackwardCall<T>& call_;
+  const RowBlock& block_;
+  const BackwardShare<T>& share_;
+  Index query_row_;  // the block's first, of [batch, heads, n]
+  Index key_matrix_;
+  Index depth_, width_, padded_depth_, padded_width_;
+  Index columns_;  // of the matrices that are kept: the queries, filled up to whole panels
+  BackwardMask<T> mask_;
+  KeyRange keys_;
+  T *weights_ = nullptr, *grads_ = nullptr;  // P^T, and dP^T that becomes dS^T [keys, columns]
+  T* slopes_ = nullptr;                      // of the softcap [keys, columns]
+  T* query_panels_ = nullptr;                // scale Q, see pack_transposed
+  T* cotangent_panels_ = nullptr;            // grad_output
+  T* pivot_panels_ = nullptr;                // V at the largest weights
+  View<T> queries_{}, grad_q_{};             // [rows, padded_depth]
+  View<T> cotangent_{};                      // grad_output over the sum of weights
+  T* packed_keys_ = nullptr;                 // [kBackwardKeys, padded_depth]
+  PerQuery<T> max_, is_nan_{}, pivot_{}, mean_{}, factor_{};
+  PerQuery<double> sums_{}, means_{};
+  std::array<Index, kBackwardRows> max_tile_;
+};
+
+}  // namespace attnlab::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
