@@ -62,7 +62,7 @@ class BackwardTiles {
     for_each_tile([&](KeyRange tile) { weigh(tile); });
     normalise();
     for_each_tile([&](KeyRange tile) { add_gradients(tile); });
-    if (share_.grad_q != nullptr) write_rows(share_.grad_q + query_row_ * depth_);
+    if (share_.grad_q != nullptr) write_grad_q();
   }
 
  private:
@@ -108,16 +108,10 @@ class BackwardTiles {
   }
   TileSize size_of(KeyRange tile) const { return {tile.last - tile.first, columns_}; }
 
-  // Copies rows [count, width], filled up to the stride of `into`.
-  void copy_rows(View<const T> from, Index count, Index width, View<T> into) const {
-    for (Index r = 0; r < count; ++r) {
-      std::copy_n(from.row(r), width, into.row(r));
-      std::fill(into.row(r) + width, into.row(r) + into.stride, T(0));
-    }
-  }
-  void write_rows(T* grad_q) const {
-    for (Index r = 0; r < block_.rows; ++r)
-      std::copy_n(grad_q_.row(r), depth_, grad_q + r * depth_);
+  // into = factor row, filled up to `padded` elements.
+  static void scale_row(const T* row, Index width, T factor, Index padded, T* into) {
+    for (Index c = 0; c < width; ++c) into[c] = row[c] * factor;
+    std::fill(into + width, into + padded, T(0));
   }
 
   void pack_queries() {
@@ -125,7 +119,6 @@ class BackwardTiles {
     pack_transposed<T>(q, block_.rows, depth_, static_cast<T>(call_.settings.scale), query_panels_);
     pack_transposed<T>(block_rows(call_.grad_output, width_), block_.rows, width_, T(1),
                        cotangent_panels_);
-    copy_rows(q, block_.rows, depth_, queries_);
   }
 
   // S^T = K (scale Q)^T, capped and masked, and its maxima.
@@ -190,36 +183,39 @@ class BackwardTiles {
                      means_.data());
   }
 
-  // The sums are complete: the weights' go into grad_output and the factor of dS, since
-  // weights = w / sum.
+  // The sums are complete: weights = w / sum. The factors that a whole row has go into grad_output,
+  // Q and, at the end, grad_q. A row whose largest weight is most of it keeps its pivot, which
+  // saves its digits; in others the mean itself takes its place, and what it lacks that of the
+  // mean.
   void normalise() {
     for (Index r = 0; r < block_.rows; ++r) {
-      T* into = cotangent_.row(r);
       const double sum = sums_[at(r)];
-      const double mean = sum > 0 ? means_[at(r)] / sum : 0;
-      if (sum == 0) {
-        std::fill_n(into, padded_width_, T(0));
-        continue;
+      double mean = sum > 0 ? means_[at(r)] / sum : 0;
+      if (sum >= 2) {
+        mean += static_cast<double>(pivot_[at(r)]);
+        pivot_[at(r)] = static_cast<T>(mean);
+        mean -= static_cast<double>(pivot_[at(r)]);
       }
-      if (!std::isfinite(static_cast<T>(mean))) mask_.leave_out(r, LeftOut::grad_scores);
-      if (mask_.left_out(r) == LeftOut::nothing) {
-        mean_[at(r)] = static_cast<T>(mean);
+      mean_[at(r)] = static_cast<T>(mean);
+      if (!std::isfinite(mean_[at(r)])) mask_.leave_out(r, LeftOut::grad_scores);
+      if (sum > 0 && mask_.left_out(r) == LeftOut::nothing) {
         factor_[at(r)] = static_cast<T>(call_.settings.scale / sum);
       }
-      const T share = static_cast<T>(1 / sum);
-      const T* from = block_rows(call_.grad_output, width_).row(r);
-      for (Index c = 0; c < width_; ++c) into[c] = from[c] * share;
-      std::fill(into + width_, into + padded_width_, T(0));
+      scale_row(block_rows(call_.grad_output, width_).row(r), width_,
+                static_cast<T>(sum > 0 ? 1 / sum : 0), padded_width_, cotangent_.row(r));
+      scale_row(block_rows(call_.q, depth_).row(r), depth_, factor_[at(r)], padded_depth_,
+                queries_.row(r));
     }
   }
 
-  // dS^T, and what the tile adds to the gradients of its keys and of the block's queries.
+  // dS^T over the factor, and what the tile adds to the gradients of its keys and of the block's
+  // queries.
   void add_gradients(KeyRange tile) {
     const View<T> weights = tile_of(weights_, tile), grads = tile_of(grads_, tile);
     const View<const T> grad_scores{grads.data, grads.stride};
     const TileSize size = size_of(tile);
-    differentiate_columns<T>({weights.data, weights.stride}, grads, size, mean_.data(),
-                             factor_.data());
+    differentiate_columns<T>({weights.data, weights.stride}, grads, size, pivot_.data(),
+                             mean_.data(), factor_.data());
     if (call_.settings.softcap) {
       const View<T> slopes = tile_of(slopes_, tile);
       multiply_columns<T>(grads, {slopes.data, slopes.stride}, size);
@@ -246,8 +242,17 @@ class BackwardTiles {
   View<const T> padded_keys(KeyRange tile) {
     const View<const T> keys = key_rows(call_.k.finite(), tile.first, depth_);
     if (depth_ == padded_depth_) return keys;
-    copy_rows(keys, tile.last - tile.first, depth_, {packed_keys_, padded_depth_});
+    for (Index j = 0; j < tile.last - tile.first; ++j) {
+      scale_row(keys.row(j), depth_, T(1), padded_depth_, packed_keys_ + j * padded_depth_);
+    }
     return {packed_keys_, padded_depth_};
+  }
+
+  void write_grad_q() {
+    for (Index r = 0; r < block_.rows; ++r) {
+      scale_row(grad_q_.row(r), depth_, factor_[at(r)], depth_,
+                share_.grad_q + (query_row_ + r) * depth_);
+    }
   }
 
   static constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
@@ -266,9 +271,9 @@ class BackwardTiles {
   T* query_panels_ = nullptr;                // scale Q, see pack_transposed
   T* cotangent_panels_ = nullptr;            // grad_output
   T* pivot_panels_ = nullptr;                // V at the largest weights
-  View<T> queries_{}, grad_q_{};             // [rows, padded_depth]
-  View<T> cotangent_{};                      // grad_output over the sum of weights
-  T* packed_keys_ = nullptr;                 // [kBackwardKeys, padded_depth]
+  View<T> queries_{}, grad_q_{};  // factor Q, and grad_q over factor [rows, padded_depth]
+  View<T> cotangent_{};           // grad_output over the sum of weights
+  T* packed_keys_ = nullptr;      // [kBackwardKeys, padded_depth]
   PerQuery<T> max_, is_nan_{}, pivot_{}, mean_{}, factor_{};
   PerQuery<double> sums_{}, means_{};
   std::array<Index, kBackwardRows> max_tile_;

@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "attnlab/attention/kernel/exp-inl.h"
@@ -60,7 +61,11 @@ HWY_INLINE void raise_maxima(View<const T> scores, TileSize size, T* HWY_RESTRIC
   }
 }
 
-// Adds the lanes to sums that are kept in double: a float32 one drifts over many keys.
+// Keys whose terms are added in T before their sums go to double: the error that a mean has is in
+// every gradient of its row, with the same sign.
+inline constexpr Index kSummedKeys = 8;
+
+// Adds the lanes to sums in double.
 template <class T, class V>
 HWY_INLINE void add_lanes(V lanes, double* HWY_RESTRICT sums) {
   const hn::ScalableTag<T> d;
@@ -69,8 +74,8 @@ HWY_INLINE void add_lanes(V lanes, double* HWY_RESTRICT sums) {
   for (Index i = 0; i < kLanes<T>; ++i) sums[i] += static_cast<double>(values[i]);
 }
 
-// In place, w = e^(score - max) of the scores, and G = dP - pivot of grad_weights, 0 where a key is
-// hidden. Adds sum w and sum w G of each query to `sums` and `means`.
+// In place, w = e^(score - max) of the scores, and 0 for the gradient G of a weight where its key
+// is hidden. Adds sum w and sum w (G - pivot) of each query to `sums` and `means`.
 template <class T>
 HWY_INLINE void weigh_columns(View<T> scores, View<T> grad_weights, TileSize size,
                               const T* HWY_RESTRICT max, const T* HWY_RESTRICT pivot,
@@ -79,35 +84,38 @@ HWY_INLINE void weigh_columns(View<T> scores, View<T> grad_weights, TileSize siz
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
   for (Index i = 0; i < size.queries; i += kLanes<T>) {
     const auto m = hn::Load(d, max + i), c = hn::Load(d, pivot + i);
-    auto sum = hn::Zero(d), mean = hn::Zero(d);
-    for (Index j = 0; j < size.keys; ++j) {
-      const auto s = hn::Load(d, scores.row(j) + i);
-      const auto w = exponential(d, hn::Sub(s, m));
-      const auto g = hn::Sub(hn::Load(d, grad_weights.row(j) + i), c);
-      const auto seen = hn::IfThenElseZero(hn::Gt(s, hidden), g);
-      sum = hn::Add(sum, w);
-      mean = hn::MulAdd(w, seen, mean);
-      hn::Store(w, d, scores.row(j) + i);
-      hn::Store(seen, d, grad_weights.row(j) + i);
+    for (Index j = 0; j < size.keys;) {
+      auto sum = hn::Zero(d), mean = hn::Zero(d);
+      for (const Index last = std::min(size.keys, j + kSummedKeys); j < last; ++j) {
+        T* score = scores.row(j) + i;
+        T* grad = grad_weights.row(j) + i;
+        const auto s = hn::Load(d, score);
+        const auto w = exponential(d, hn::Sub(s, m));
+        const auto g = hn::IfThenElseZero(hn::Gt(s, hidden), hn::Load(d, grad));
+        sum = hn::Add(sum, w);
+        mean = hn::MulAdd(w, hn::Sub(g, c), mean);
+        hn::Store(w, d, score);
+        hn::Store(g, d, grad);
+      }
+      add_lanes<T>(sum, sums + i);
+      add_lanes<T>(mean, means + i);
     }
-    add_lanes<T>(sum, sums + i);
-    add_lanes<T>(mean, means + i);
   }
 }
 
-// In place, dS = factor w (G - mean) of G, 0 for a query whose factor is.
+// In place, w (G - pivot - mean) of G, 0 for a query whose factor is.
 template <class T>
 HWY_INLINE void differentiate_columns(View<const T> weights, View<T> grads, TileSize size,
-                                      const T* HWY_RESTRICT mean, const T* HWY_RESTRICT factor) {
+                                      const T* HWY_RESTRICT pivot, const T* HWY_RESTRICT mean,
+                                      const T* HWY_RESTRICT factor) {
   const hn::ScalableTag<T> d;
   for (Index i = 0; i < size.queries; i += kLanes<T>) {
-    const auto m = hn::Load(d, mean + i), f = hn::Load(d, factor + i);
-    const auto counts = hn::Ne(f, hn::Zero(d));
+    const auto c = hn::Load(d, pivot + i), m = hn::Load(d, mean + i);
+    const auto counts = hn::Ne(hn::Load(d, factor + i), hn::Zero(d));
     for (Index j = 0; j < size.keys; ++j) {
       T* at = grads.row(j) + i;
-      const auto w = hn::Mul(hn::Load(d, weights.row(j) + i), f);
-      const auto g = hn::Mul(w, hn::Sub(hn::Load(d, at), m));
-      hn::Store(hn::IfThenElseZero(counts, g), d, at);
+      const auto g = hn::Sub(hn::Sub(hn::Load(d, at), c), m);
+      hn::Store(hn::IfThenElseZero(counts, hn::Mul(hn::Load(d, weights.row(j) + i), g)), d, at);
     }
   }
 }

@@ -1,0 +1,226 @@
+// What is special to the tiled backward pass: it agrees with the plain path on every target and
+// under every mask, is as exact, and shares out its work in a way that no thread count changes.
+
+#include "attnlab/attention/kernel/backward_tiled.h"
+
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <string>
+
+#include "attention/reference_case.h"
+#include "attnlab/attention/kernel/tiled.h"
+#include "attnlab/attention/scaled_dot_product_backward.h"
+#include "attnlab/core/random.h"
+
+namespace attnlab {
+namespace {
+
+using test::Case;
+using test::same_bits;
+
+template <class T>
+Tensor<T> cotangent(const test::DrawnCase<T>& drawn) {
+  const Shape& q = drawn.q.shape();
+  return test::Numbers(5).tensor<T>({q[0], q[1], q[2], drawn.v.shape()[3]});
+}
+
+template <class T>
+AttentionGradients<T> differentiate_with(const test::DrawnCase<T>& drawn,
+                                         const Tensor<T>& grad_output, Kernel kernel,
+                                         Index threads = 1) {
+  AttentionSettings settings = drawn.settings;
+  settings.kernel = kernel;
+  settings.threads = threads;
+  return scaled_dot_product_backward(drawn.q, drawn.k, drawn.v, grad_output, drawn.mask, settings);
+}
+
+template <class T, class F>
+void for_each_gradient(const AttentionGradients<T>& a, const AttentionGradients<T>& b, const F& f) {
+  f("grad_q", *a.grad_q, *b.grad_q);
+  f("grad_k", *a.grad_k, *b.grad_k);
+  f("grad_v", *a.grad_v, *b.grad_v);
+}
+
+template <class T>
+void check_against_full(const Case& c, double tolerance) {
+  const auto drawn = test::draw_case<T>(c);
+  const Tensor<T> grad_output = cotangent(drawn);
+  const auto tiled = differentiate_with(drawn, grad_output, Kernel::tiled);
+  const auto full = differentiate_with(drawn, grad_output, Kernel::full);
+  for_each_gradient(tiled, full, [&](const char* name, const auto& got, const auto& expected) {
+    INFO(test::name_of(c) << ", " << name);
+    CHECK(test::close(got, test::doubles(expected), tolerance));
+  });
+}
+
+// One of the options alone, or several: of the seven the bits.
+Case with_options(Case c, int options) {
+  c.causal = (options & 1) != 0;
+  c.window = (options & 2) != 0;
+  c.lengths = (options & 4) != 0;
+  c.boolean = (options & 8) != 0;
+  c.additive = (options & 16) != 0;
+  c.softcap = (options & 32) != 0;
+  c.dropout = (options & 64) != 0;
+  return c;
+}
+
+TEST_CASE("the tiled backward pass agrees with the plain path around the edges of its tiles") {
+  // Blocks have 64 queries and tiles 96 keys; panels of vectors 4 to 64 columns.
+  for (const Index n : {1, 6, 63, 64, 65, 200}) {
+    for (const Index m : {1, 5, 95, 96, 97, 300}) {
+      for (const Index d : {1, 3, 8, 33}) {
+        Case c{.heads = 2, .kv_heads = 1, .n = n, .m = m, .d_k = d, .d_v = 1 + 31 % d};
+        check_against_full<double>(c, 1e-12);
+        c.causal = true;
+        check_against_full<float>(c, 2e-4);
+      }
+    }
+  }
+}
+
+TEST_CASE("the tiled backward pass agrees with the plain path under every combination of masks") {
+  for (int options = 0; options < 128; ++options) {
+    const Case c{.batch = 2, .heads = 4, .kv_heads = 2, .n = 70, .m = 210, .d_k = 5, .d_v = 3};
+    check_against_full<double>(with_options(c, options), 1e-12);
+    check_against_full<float>(with_options(c, options), 2e-4);
+  }
+}
+
+template <class T>
+void check_targets(double tolerance) {
+  Case c{.heads = 2, .kv_heads = 1, .n = 71, .m = 130, .d_k = 19, .d_v = 13};
+  c.causal = c.additive = true;
+  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  int ran = 0;
+  for (const std::int64_t target : targets) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    INFO(hwy::TargetName(target));
+    if (std::string(tiled_target()) != hwy::TargetName(target)) continue;  // not built for it
+    check_against_full<T>(c, tolerance);
+    ++ran;
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  CHECK(ran > 0);
+}
+
+TEST_CASE("every target of the processor gives the gradients of the plain path") {
+  check_targets<float>(1e-4);
+  check_targets<double>(1e-12);
+}
+
+// Normal entries, scaled as in the paper.
+template <class T>
+test::DrawnCase<T> normal_case(Index n, Index m, Index d) {
+  auto drawn = test::draw_case<T>({.heads = 2, .kv_heads = 2, .n = n, .m = m, .d_k = d, .d_v = d});
+  drawn.mask = Mask(1, 2, n, m);
+  drawn.settings = {};
+  drawn.settings.scale = 1 / std::sqrt(static_cast<double>(d));
+  std::uint64_t seed = 1;
+  for (Tensor<T>* tensor : {&drawn.q, &drawn.k, &drawn.v}) {
+    std::vector<float> normals(static_cast<std::size_t>(tensor->size()));
+    fill_normal(normals, ++seed, Stream::input_q);
+    for (std::size_t i = 0; i < normals.size(); ++i) tensor->data()[i] = static_cast<T>(normals[i]);
+  }
+  return drawn;
+}
+
+struct Errors {
+  double largest = 0, squares = 0;
+};
+
+Errors errors_of(const Tensor<float>& got, const Tensor<double>& truth) {
+  Errors errors;
+  for (Index i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got[i]) - truth[i]);
+    errors.largest = std::max(errors.largest, error);
+    errors.squares += error * error;
+  }
+  return errors;
+}
+
+TEST_CASE("tiled gradients are about as exact as the plain path's, and no worse on the whole") {
+  double tiled_squares = 0, full_squares = 0;
+  for (const Index n : {1, 7, 64, 130}) {
+    for (const Index m : {1, 9, 100, 300, 1000}) {
+      for (const Index d : {1, 3, 16, 50, 64, 128}) {
+        const auto exact = normal_case<double>(n, m, d);
+        const auto single = normal_case<float>(n, m, d);
+        const Tensor<float> grad_output = cotangent(single);
+        const auto truth =
+            differentiate_with(exact, AnyTensor(grad_output).cast<double>(), Kernel::full);
+        const auto tiled = differentiate_with(single, grad_output, Kernel::tiled);
+        const auto full = differentiate_with(single, grad_output, Kernel::full);
+        const auto compare = [&](const char* name, const auto& got, const auto& plain,
+                                 const auto& right) {
+          INFO(n << " queries, " << m << " keys, d " << d << ", " << name);
+          const Errors ours = errors_of(got, right), theirs = errors_of(plain, right);
+          // A few units in the last place are left to shapes so small that either may be exact.
+          CHECK(ours.largest <= 1.5 * theirs.largest + 4e-7);
+          tiled_squares += ours.squares;
+          full_squares += theirs.squares;
+        };
+        compare("grad_q", *tiled.grad_q, *full.grad_q, *truth.grad_q);
+        compare("grad_k", *tiled.grad_k, *full.grad_k, *truth.grad_k);
+        compare("grad_v", *tiled.grad_v, *full.grad_v, *truth.grad_v);
+      }
+    }
+  }
+  INFO("squares " << tiled_squares * 1e9 << " and " << full_squares * 1e9);
+  CHECK(tiled_squares <= full_squares);
+}
+
+template <class T>
+void check_threads(const Case& c) {
+  const auto drawn = test::draw_case<T>(c);
+  const Tensor<T> grad_output = cotangent(drawn);
+  const auto one = differentiate_with(drawn, grad_output, Kernel::tiled, 1);
+  for (const Index threads : {2, 3}) {
+    const auto many = differentiate_with(drawn, grad_output, Kernel::tiled, threads);
+    for_each_gradient(one, many, [&](const char* name, const auto& a, const auto& b) {
+      INFO(test::name_of(c) << ", " << threads << " threads, " << name);
+      CHECK(same_bits(a, b));
+    });
+  }
+}
+
+TEST_CASE("tiled gradients are the same bits for any number of threads, one head too") {
+  // Widths that are whole vectors, whose first share needs no memory of its own, and others.
+  for (const Index d : {20, 16}) {
+    for (const auto& [heads, kv_heads] : {std::pair<Index, Index>{1, 1}, {6, 2}, {9, 9}}) {
+      Case c{.heads = heads, .kv_heads = kv_heads, .n = 650, .m = 170, .d_k = d, .d_v = d};
+      check_threads<float>(c);
+      c.causal = c.boolean = c.dropout = true;
+      check_threads<double>(c);
+    }
+  }
+}
+
+// Scores beyond the range of T, from inputs that are within it.
+TEST_CASE("rows that overflow are those of the plain path, and touch no other") {
+  auto drawn = normal_case<float>(70, 100, 4);
+  drawn.mask.set_causal();
+  const Tensor<float> grad_output = cotangent(drawn);
+  const auto clean = differentiate_with(drawn, grad_output, Kernel::tiled);
+  drawn.q.data()[69 * 4] = 3e38F;  // the last query of head 0
+  drawn.k.data()[69 * 4] = 3e38F;  // a key that it alone sees
+  const auto tiled = differentiate_with(drawn, grad_output, Kernel::tiled);
+  const auto full = differentiate_with(drawn, grad_output, Kernel::full);
+  bool any = false;
+  for_each_gradient(tiled, full, [&](const char* name, const auto& got, const auto& expected) {
+    INFO(name);
+    for (Index i = 0; i < got.size(); ++i) {
+      REQUIRE(std::isnan(got[i]) == std::isnan(expected[i]));
+      any = any || std::isnan(got[i]);
+    }
+  });
+  CHECK(any);
+  const auto bytes = sizeof(float) * 69 * 4;
+  CHECK(std::memcmp(tiled.grad_q->data(), clean.grad_q->data(), bytes) == 0);
+}
+
+}  // namespace
+}  // namespace attnlab
