@@ -28,15 +28,17 @@ struct AttentionGradients {
 // are those of the forward call, the seed too, so that the same weights are dropped; the weights
 // are computed again.
 //
-// G is taken less its entry at the row's largest weight, which changes nothing on paper: a row that
-// saturates keeps the gradients of its other keys, which the plain form loses to cancellation.
+// In a row that saturates, G is taken less its entry at the largest weight, which changes nothing on
+// paper: the row keeps the gradients of its other keys, which the plain form loses to cancellation.
 //
 // A row that may attend to no key contributes 0. Masked entries are selected, not multiplied: what
 // lies under the mask, in k and v for the queries that do not see a key and in q and grad_output
 // for the keys that a query does not see, never matters. NaN and infinities outside it propagate.
 //
-// `want` names the gradients to compute. Memory beside them: linear in m a thread. The bits do not
-// depend on the threads, nor on what is wanted.
+// Kernel `full` follows these lines step by step; `tiled`, which automatic is, is the fast one, see
+// kernel/backward_tiled.h. `want` names the gradients to compute. Memory beside them: linear in m a
+// thread, with tiled also up to eight times grad_k and grad_v where there are few heads. The bits
+// do not depend on the threads, nor on what is wanted.
 //
 // Throws InputError as scaled_dot_product does, and naming "grad_output" when it has not the shape
 // of the output.
