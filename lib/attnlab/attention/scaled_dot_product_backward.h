@@ -28,8 +28,9 @@ struct AttentionGradients {
 // are those of the forward call, the seed too, so that the same weights are dropped; the weights
 // are computed again.
 //
-// In a row that saturates, G is taken less its entry at the largest weight, which changes nothing on
-// paper: the row keeps the gradients of its other keys, which the plain form loses to cancellation.
+// In a row that saturates, G is taken less its entry at the largest weight, which changes nothing
+// on paper: the row keeps the gradients of its other keys, which the plain form loses to
+// cancellation.
 //
 // A row that may attend to no key contributes 0. Masked entries are selected, not multiplied: what
 // lies under the mask, in k and v for the queries that do not see a key and in q and grad_output
