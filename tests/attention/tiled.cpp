@@ -126,6 +126,33 @@ TEST_CASE("every target of the processor gives what plain loops give") {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+TEST_CASE(
+    "a tile that the mask hides keeps its weights of 0 however small the others' scores are") {
+  // The largest score is such that e^-max overflows float32.
+  constexpr Index kKeys = 300, kHidden = 256;
+  for (const float score : {-80.0f, -88.5f, -88.7f, -89.0f, -200.0f, -1e6f}) {
+    Tensor<float> q({1, 1, 1, 1}), k({1, 1, kKeys, 1}), v({1, 1, kKeys, 1});
+    q[0] = 1;
+    Tensor<bool> seen({1, 1, 1, kKeys});
+    for (Index j = 0; j < kKeys; ++j) {
+      k[j] = score;
+      v[j] = 3;
+      seen[j] = j >= kHidden;
+    }
+    Mask mask(1, 1, 1, kKeys);
+    mask.set_boolean(seen);
+    AttentionSettings settings;
+    settings.scale = 1;
+    settings.kernel = Kernel::tiled;
+    const auto result = scaled_dot_product(q, k, v, mask, settings, {"weights"});
+    INFO("score " << score);
+    CHECK(result.output[0] == Approx(3));
+    for (Index j = 0; j < kKeys; ++j) {
+      CHECK((*result.weights)[j] == Approx(j < kHidden ? 0 : 1.0 / (kKeys - kHidden)));
+    }
+  }
+}
+
 TEST_CASE("a score of -infinity is no empty row, and NaN outside the mask is not lost") {
   auto drawn = normal_case<float>(7, 300, 4);
   constexpr float kInf = std::numeric_limits<float>::infinity();

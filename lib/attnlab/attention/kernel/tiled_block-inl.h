@@ -113,10 +113,6 @@ class TiledBlock {
     seen_ = memory.take<std::uint8_t>(kTileKeys);
     std::fill_n(output_.data, block_.rows * padded_width_, T(0));
     std::fill_n(sums_.data, block_.rows * kLanes<T>, T(0));
-    if (wants_weights) {
-      std::fill_n(kept_weights_.data, block_.rows * weights_stride_, T(0));
-      std::fill_n(kept_max_.data, block_.rows * tiles_, T(0));
-    }
   }
 
   View<const T> queries(Index r) const {
@@ -169,8 +165,10 @@ class TiledBlock {
     std::fill_n(scores + seen.last, columns - seen.last, kNone);
     const Extremes<T> found = extremes<T>(scores, columns);
     if (found.is_nan || found.max == std::numeric_limits<T>::infinity()) row.is_nan = true;
+    const Index tile = keys.first / kTileKeys - keys_.first / kTileKeys;
     if (row.is_nan || found.max == kNone) {
       std::fill_n(scores, count, T(0));
+      if (result_.weights) keep_weights(r, tile, scores, count, kNone);
       return;
     }
     if (found.max > row.max) {
@@ -178,16 +176,17 @@ class TiledBlock {
       row.max = found.max;
     }
     weights_of_row<T>(scores, columns, row.max, sums_.row(r));
-    const Index tile = keys.first / kTileKeys - keys_.first / kTileKeys;
-    if (result_.weights) {
-      std::copy_n(scores, count, kept_weights_.row(r) + tile * kTileKeys);
-      kept_max_.row(r)[tile] = row.max;
-    }
+    if (result_.weights) keep_weights(r, tile, scores, count, row.max);
     if (call_.settings.dropout > 0) {
       drop_weights<T>({scores, static_cast<std::size_t>(count)}, keys.first,
                       query_matrix_ * call_.mask.queries() + block_.first + r,
                       call_.settings.dropout, call_.settings.seed);
     }
+  }
+
+  void keep_weights(Index r, Index tile, const T* weights, Index count, T max) {
+    std::copy_n(weights, count, kept_weights_.row(r) + tile * kTileKeys);
+    kept_max_.row(r)[tile] = max;
   }
 
   // Softcap and the masks that are given element by element.
@@ -258,18 +257,20 @@ class TiledBlock {
     return true;
   }
 
-  // The kept weights are relative to what was the largest score at their time.
+  // The kept weights are relative to what was the largest score at their time. There are none of
+  // tiles that the row sees nothing of.
   void write_weights(Index r, T sum, T* weights) {
-    const Index first = std::min(keys_.first / kTileKeys * kTileKeys, call_.mask.keys());
-    const Index last = keys_.last;
+    const Row& row = rows_[r];
+    const Index base = keys_.first / kTileKeys;
+    const Index first = row.keys.first / kTileKeys * kTileKeys;
     std::fill_n(weights, first, T(0));
-    for (Index tile = 0; tile < tiles_; ++tile) {
-      const Index begin = first + tile * kTileKeys;
-      const Index count = std::min(kTileKeys, last - begin);
-      write_scaled<T>(kept_weights_.row(r) + tile * kTileKeys, count,
-                      kept_max_.row(r)[tile] - rows_[r].max, sum, weights + begin);
+    for (Index begin = first; begin < row.keys.last; begin += kTileKeys) {
+      const Index tile = begin / kTileKeys - base;
+      write_scaled<T>(kept_weights_.row(r) + tile * kTileKeys,
+                      std::min(kTileKeys, row.keys.last - begin), kept_max_.row(r)[tile] - row.max,
+                      sum, weights + begin);
     }
-    std::fill(weights + last, weights + call_.mask.keys(), T(0));
+    std::fill(weights + row.keys.last, weights + call_.mask.keys(), T(0));
   }
 
   void fill_seen(Index r, T* weights, T value) {
