@@ -26,11 +26,11 @@ float multiply_add(std::int64_t steps, float factor, float addend) {
   HWY_UNROLL(1)
   for (std::int64_t step = 0; step < steps; ++step) {
     HWY_UNROLL(12)
-    for (int i = 0; i < kSums; ++i) sums[i] = hn::MulAdd(sums[i], a, b);
+    for (auto& sum : sums) sum = hn::MulAdd(sum, a, b);
   }
   auto total = hn::Zero(d);
   HWY_UNROLL(12)
-  for (int i = 0; i < kSums; ++i) total = hn::Add(total, sums[i]);
+  for (const auto& sum : sums) total = hn::Add(total, sum);
   return hn::GetLane(total);
 }
 
