@@ -1,5 +1,13 @@
 // One block of queries on its way through the tiles of its keys. Included once for every target,
 // see hwy/foreach_target.h.
+//
+// Where the time goes, as measured with AVX2 on a Zen 3 at d_k 64 and n 512, where the whole
+// reaches .78 of the FMA peak: the two products alone would reach .95, the softmax between them
+// takes 13% (e^x 8 cycles a vector, for most of its operations want the ports of the multiply-adds;
+// the maximum 1.5), packing K 1%, the rest 2%. Tried without gain: several groups of queries a
+// panel of K, Q packed, tiles of 128 and 512 keys, unrolling by hand, all maxima of a group before
+// its exponentials. A 2^x without the second half of ln 2 gained 1% and cost 16 units in the last
+// place at e^-20.
 #if defined(ATTNLAB_KERNEL_TILED_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNLAB_KERNEL_TILED_BLOCK_INL_H_
 #undef ATTNLAB_KERNEL_TILED_BLOCK_INL_H_
