@@ -3,6 +3,7 @@
 #include "attnlab/experiments/attend.h"
 #include "attnlab/experiments/bench.h"
 #include "attnlab/experiments/compare.h"
+#include "attnlab/experiments/diagnose.h"
 #include "attnlab/experiments/gradcheck.h"
 #include "attnlab/experiments/gradients.h"
 #include "attnlab/experiments/multihead.h"
@@ -38,8 +39,9 @@ void save_weights(const WeightsOptions& options, const WeightsResult& result) {
   if (result.layer) write_layer(options.layer.save_params.path, *result.layer, "save_params");
 }
 
-// compare and gradcheck are checks: they fail when the two sides are apart.
+// compare, diagnose and gradcheck are checks: they fail when the two sides are apart.
 int exit_code_of(const CompareResult& result) { return result.equal ? 0 : 1; }
+int exit_code_of(const DiagnoseResult& result) { return result.equal ? 0 : 1; }
 int exit_code_of(const GradcheckResult& result) { return result.passed ? 0 : 1; }
 
 }  // namespace
@@ -79,6 +81,12 @@ std::vector<Command> all_commands() {
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
                    "  attnlab compare first.json second.json",
                    compare, {.exit_code = exit_code_of}),
+      make_command("diagnose",
+                   "whose semantics an output of attention follows; exit code 1 when not those "
+                   "asked for",
+                   "  attnlab diagnose --q Q.npy --k K.npy --v V.npy --causal --candidate Z.npy\n"
+                   "  attnlab diagnose --config layer.json --candidate Z.npy --format json",
+                   diagnose, {.table = diagnose_table, .exit_code = exit_code_of}),
       make_command("variance", "the variance of q.k against d_k, with and without scaling",
                    "  attnlab variance\n"
                    "  attnlab variance --d-k 16,64 --distribution laplace --samples 100000",

@@ -88,6 +88,22 @@ std::optional<std::string> gradients_table(const GradientsOptions& /*options*/,
       style);
 }
 
+std::optional<std::string> diagnose_table(const DiagnoseOptions& /*options*/,
+                                          const DiagnoseResult& result,
+                                          const std::vector<std::string>& /*shown*/,
+                                          const Style& style) {
+  constexpr std::size_t kNearest = 6;
+  DiagnoseResult nearest = result;
+  // What is not to be told from what was asked for a note names.
+  std::erase_if(nearest.rows, [](const DiagnoseRow& row) {
+    return row.as_asked && !row.explains && row.mistake != "correct";
+  });
+  if (nearest.rows.size() > kNearest) nearest.rows.resize(kNearest);
+  return experiment_table(result_of(nearest), "The candidate " + result.verdict + ".",
+                          {"rank", "mistake", "max_abs_error", "relative_norm", "rows_apart"},
+                          style);
+}
+
 std::optional<std::string> bench_table(const BenchOptions& options, const BenchResult& result,
                                        const std::vector<std::string>& /*shown*/,
                                        const Style& style) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attnlab/experiments/bench.h"
+#include "attnlab/experiments/diagnose.h"
 #include "attnlab/experiments/gradients.h"
 #include "attnlab/experiments/saturation.h"
 #include "attnlab/experiments/variance.h"
@@ -26,6 +27,11 @@ std::optional<std::string> gradients_table(const GradientsOptions& options,
                                            const GradientsResult& result,
                                            const std::vector<std::string>& shown,
                                            const Style& style);
+// The nearest mistakes, then the verdict.
+std::optional<std::string> diagnose_table(const DiagnoseOptions& options,
+                                          const DiagnoseResult& result,
+                                          const std::vector<std::string>& shown,
+                                          const Style& style);
 std::optional<std::string> bench_table(const BenchOptions& options, const BenchResult& result,
                                        const std::vector<std::string>& shown, const Style& style);
 

@@ -45,9 +45,9 @@ TEST_CASE("every config runs, and its result runs again to the same bytes, times
       CHECK(again.out == first.out);
     }
   }
-  CHECK(commands == std::set<std::string>{"attend", "bench", "compare", "gradcheck", "gradients",
-                                          "multihead", "roles", "saturation", "softmax", "variance",
-                                          "weights"});
+  CHECK(commands == std::set<std::string>{"attend", "bench", "compare", "diagnose", "gradcheck",
+                                          "gradients", "multihead", "roles", "saturation",
+                                          "softmax", "variance", "weights"});
 }
 
 // A command of the README and the output under it.
