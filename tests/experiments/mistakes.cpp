@@ -134,6 +134,13 @@ void make_mask_files(Workshop& shop) {
   shop.made("mask_scaled", s, reference::attend(s.call).output);
 }
 
+void make_unmasked(Workshop& shop) {
+  Situation s(5, 7, 3, 2);
+  s.options.mask.causal = true;
+  s.options.mask.key_lengths = given<std::int64_t>({1}, {4});
+  shop.sees("masks_ignored", s, [](At, At, At, At) { return true; });
+}
+
 void make_hidden(Workshop& shop) {
   Situation s(5, 7, 3, 2);
   s.options.mask.causal = true;
@@ -294,9 +301,10 @@ void make_rounded(Workshop& shop) {
 
 std::vector<Made> made_on_purpose() {
   Workshop shop;
-  for (const auto make : {make_scales, make_diagonals, make_windows, make_past_and_lengths,
-                          make_mask_files, make_hidden, make_empty_rows, make_axes_and_heads,
-                          make_layouts, make_softcaps, make_swaps, make_dropouts, make_rounded}) {
+  for (const auto make :
+       {make_scales, make_diagonals, make_windows, make_past_and_lengths, make_mask_files,
+        make_unmasked, make_hidden, make_empty_rows, make_axes_and_heads, make_layouts,
+        make_softcaps, make_swaps, make_dropouts, make_rounded}) {
     make(shop);
   }
   return shop.all();

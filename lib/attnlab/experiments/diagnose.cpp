@@ -116,6 +116,19 @@ DiagnoseRow row_of(const Finding& finding, const AttentionVariant& asked) {
   return row;
 }
 
+// The names of those after the first, of many the first few.
+std::string others_that_explain(const std::vector<Finding>& findings) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < findings.size() && findings[i].explains; ++i) {
+    names.push_back(findings[i].name());
+  }
+  const std::size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 std::string verdict(const std::vector<Finding>& findings, const AttentionVariant& asked) {
   const Finding& best = findings.front();
   const double error = best.difference.max_abs_error;
@@ -139,12 +152,8 @@ std::string verdict(const std::vector<Finding>& findings, const AttentionVariant
   }
   std::string text = fmt::format("equals attention with {} to {:.2g}; you asked for {}",
                                  best.found(asked), error, best.asked(asked));
-  std::vector<std::string> others;
-  for (std::size_t i = 1; i < findings.size() && findings[i].explains; ++i) {
-    others.push_back(findings[i].name());
-  }
-  if (!others.empty()) {
-    text += fmt::format("; on these inputs the same as {}", fmt::join(others, ", "));
+  if (const std::string others = others_that_explain(findings); !others.empty()) {
+    text += "; on these inputs the same as " + others;
   }
   return text;
 }

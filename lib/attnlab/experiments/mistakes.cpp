@@ -46,6 +46,9 @@ bool swaps_axes(const Call& a) {
 }
 bool capped(const Call& a) { return a.softcap.has_value(); }
 bool masks(const Call& a) { return a.mask.masks(); }
+bool many_masks(const Call& a) {
+  return causal(a) + windowed(a) + has_lengths(a) + !a.mask.mask.empty() > 1;
+}
 
 void set_diagonal(Call& a, Align align) {
   a.mask.offset.reset();
@@ -175,6 +178,9 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
      "one added after it", has_bias, [](Call& a) { a.scales_bias = true; }},
     {"all_masks_inverted", Aspect::seen, "everything hidden that should be seen, and the reverse",
      "true to mean seen", masks, [](Call& a) { a.inverted = true; }},
+
+    {"masks_ignored", Aspect::seen, "no mask at all", "several", many_masks,
+     [](Call& a) { a.mask = {}; }},
 
     {"empty_rows_mean", Aspect::empty_rows, "the mean of V for queries that see no key",
      "0 for queries that see no key", masks,
