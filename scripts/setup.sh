@@ -21,6 +21,7 @@ needs="
   nlohmann-json3-dev  header   nlohmann/json.hpp
   libeigen3-dev       header   Eigen/Core eigen3/Eigen/Core
   libhwy-dev          header   hwy/highway.h
+  zlib1g-dev          header   zlib.h
   catch2              header   catch2/catch.hpp catch2/catch_all.hpp"
 
 has_program() {

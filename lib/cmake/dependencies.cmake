@@ -45,6 +45,12 @@ FetchContent_Declare(
   GIT_SHALLOW TRUE
   FIND_PACKAGE_ARGS 1.0.3)
 FetchContent_Declare(
+  ZLIB
+  GIT_REPOSITORY https://github.com/madler/zlib.git
+  GIT_TAG v1.3.1
+  GIT_SHALLOW TRUE
+  FIND_PACKAGE_ARGS 1.2.9)
+FetchContent_Declare(
   Catch2
   GIT_REPOSITORY https://github.com/catchorg/Catch2.git
   GIT_TAG v3.7.1
@@ -59,10 +65,17 @@ set(CLI11_INSTALL OFF)
 set(HWY_ENABLE_INSTALL OFF)
 set(HWY_ENABLE_EXAMPLES OFF)
 set(HWY_ENABLE_TESTS OFF)
-FetchContent_MakeAvailable(Eigen3 nlohmann_json fmt CLI11 hwy)
+set(SKIP_INSTALL_ALL ON)
+set(ZLIB_BUILD_EXAMPLES OFF)
+FetchContent_MakeAvailable(Eigen3 nlohmann_json fmt CLI11 hwy ZLIB)
 # Its own build calls the target hwy, the installed one hwy::hwy.
 if(NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS hwy)
+endif()
+# zlib's own build names no folders to its users, and writes zconf.h.
+if(NOT TARGET ZLIB::ZLIB)
+  target_include_directories(zlibstatic INTERFACE ${zlib_SOURCE_DIR} ${zlib_BINARY_DIR})
+  add_library(ZLIB::ZLIB ALIAS zlibstatic)
 endif()
 if(NOT TARGET Eigen3::Eigen)
   add_library(attnlab_eigen INTERFACE)
@@ -70,12 +83,12 @@ if(NOT TARGET Eigen3::Eigen)
   add_library(Eigen3::Eigen ALIAS attnlab_eigen)
 endif()
 set(ATTNLAB_FETCHED "")
-foreach(package Eigen3 nlohmann_json fmt CLI11 hwy)
+foreach(package Eigen3 nlohmann_json fmt CLI11 hwy ZLIB)
   if(NOT ${package}_FOUND)
     list(APPEND ATTNLAB_FETCHED ${package})
   endif()
 endforeach()
-foreach(target nlohmann_json::nlohmann_json fmt::fmt CLI11::CLI11 hwy::hwy)
+foreach(target nlohmann_json::nlohmann_json fmt::fmt CLI11::CLI11 hwy::hwy ZLIB::ZLIB)
   attnlab_system_headers(${target})
 endforeach()
 

@@ -35,7 +35,7 @@ TEST_CASE("F49-F63: what cannot be read is refused in one line that says why") {
       {"object.npy", {"object.npy", "object"}},
       {"trunc_data.npy", {"6", "5"}},
       {"huge_shape.npy", {"huge_shape.npy"}},
-      {"two.npz", {"npz"}},
+      {"two.npz", {"two.npz", "q, k"}},
       {"bomb_u64max.safetensors:x", {"bomb_u64max.safetensors"}},
       {"bomb_1TB.safetensors:x", {"bomb_1TB.safetensors"}},
       {"overlap.safetensors:a", {"overlap.safetensors"}},

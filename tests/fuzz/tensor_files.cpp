@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "io/files.h"
 #include "io/samples.h"
+#include "io/zip_writer.h"
 
 namespace attnlab {
 namespace {
@@ -140,6 +141,25 @@ TEST_CASE("a mutated JSON file is read or refused") {
 TEST_CASE("a mutated safetensors file is read or refused") {
   fuzz(fixtures({"ok.safetensors", "bf16.safetensors", "overlap.safetensors"}),
        TensorFormat::safetensors, 5);
+}
+
+TEST_CASE("a mutated npz file, or one of a mutated array, is read or refused") {
+  const std::vector<std::string> arrays = samples("x.npy");
+  Bits bits(7);
+  int taken = 0;
+  for (int run = 0; run < 6000; ++run) {
+    ZipPart part = {.name = "a.npy", .bytes = arrays[bits.below(arrays.size())]};
+    part.deflated = bits.below(2) == 1;
+    part.wide = bits.below(2) == 1;
+    const bool inside = bits.below(2) == 1;
+    if (inside) mutate(part.bytes, bits);
+    std::string zip = zip_of({part}, {.wide = part.wide});
+    if (!inside) mutate(zip, bits);
+    CAPTURE(run);
+    taken += is_read(zip, TensorFormat::npz);
+  }
+  CHECK(taken > 50);
+  CHECK(taken < 5950);
 }
 
 TEST_CASE("a mutated JSON document that is taken is written as JSON again") {

@@ -95,7 +95,7 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t count) const {
   char* next = static_cast<char*>(to);
   while (count > 0) {
     const ssize_t got = ::pread(descriptor_.number(), next, std::min(count, kMostAtOnce),
-                                static_cast<off_t>(offset));
+                                static_cast<off_t>(start_ + offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw InputError(name_, "", "", system_reason(errno));
     if (got == 0) throw cut_short(name_);
@@ -105,8 +105,10 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t count) const {
   }
 }
 
-std::optional<Buffer> InputFile::map(std::uint64_t offset, std::size_t count) const {
-  if (!descriptor_.is_open() || count == 0) return std::nullopt;
+std::optional<Buffer> InputFile::map(std::uint64_t offset, std::size_t count,
+                                     std::size_t alignment) const {
+  offset += start_;
+  if (!descriptor_.is_open() || count == 0 || offset % alignment != 0) return std::nullopt;
   const std::uint64_t page_offset = offset % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto before = static_cast<std::size_t>(page_offset);
   void* const pages = ::mmap(nullptr, before + count, PROT_READ | PROT_WRITE, MAP_PRIVATE,
@@ -120,6 +122,21 @@ std::optional<Buffer> InputFile::map(std::uint64_t offset, std::size_t count) co
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (offset > size || count > size - offset) throw cut_short(name_);
   return buffer;
+}
+
+InputFile InputFile::part(std::uint64_t offset, std::uint64_t count, std::string name) const {
+  if (offset > size_ || count > size_ - offset) throw cut_short(name_);
+  InputFile file;
+  file.name_ = std::move(name);
+  file.size_ = count;
+  if (descriptor_.is_open()) {
+    file.start_ = start_ + offset;
+    file.descriptor_ = FileDescriptor(::fcntl(descriptor_.number(), F_DUPFD_CLOEXEC, 0));
+    if (!file.descriptor_.is_open()) throw InputError(name_, "", "", system_reason(errno));
+  } else {
+    file.bytes_ = bytes_.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(count));
+  }
+  return file;
 }
 
 std::string InputFile::head(std::size_t count) const {

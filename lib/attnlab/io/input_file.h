@@ -33,8 +33,13 @@ class InputFile {
   // `count` bytes from `offset` on without a copy: pages of the file, which live on when it is
   // closed or removed. Writing to them changes this process's view alone. Other processes that
   // change the file change the view, and reading what they cut off raises SIGBUS. Nothing where
-  // there is no file, or its system maps none. Throws InputError when the file no longer has them.
-  std::optional<Buffer> map(std::uint64_t offset, std::size_t count) const;
+  // there is no file, its system maps none, or they do not begin on a multiple of `alignment`
+  // bytes. Throws InputError when the file no longer has them.
+  std::optional<Buffer> map(std::uint64_t offset, std::size_t count,
+                            std::size_t alignment = 1) const;
+  // `count` bytes from `offset` on as a file of its own, called `name`. Throws InputError when the
+  // file does not have them.
+  InputFile part(std::uint64_t offset, std::uint64_t count, std::string name) const;
   // At most `count` bytes from the start.
   std::string head(std::size_t count) const;
   // All bytes. Throws InputError when they do not fit the memory.
@@ -46,6 +51,7 @@ class InputFile {
   std::string name_;
   std::uint64_t size_ = 0;
   FileDescriptor descriptor_;  // of a regular file
+  std::uint64_t start_ = 0;    // in that file
   std::string bytes_;          // of everything else
 };
 

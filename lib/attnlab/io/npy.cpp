@@ -2,7 +2,6 @@
 
 #include "attnlab/core/error.h"
 #include "attnlab/core/memory.h"
-#include "attnlab/io/npy_header.h"
 #include "attnlab/io/raw_tensor.h"
 
 namespace attnlab {
@@ -37,10 +36,6 @@ HeaderPlace find_header(const InputFile& file) {
   place.start = version == 1 ? 10 : 12;
   place.size = byte(8) | byte(9) << 8;
   if (version > 1) place.size |= byte(10) << 16 | byte(11) << 24;
-  if (file.size() < place.start || place.size > file.size() - place.start) {
-    throw InputError(file.name(), "header", std::to_string(file.size()) + " bytes in the file",
-                     "need " + std::to_string(place.start + place.size));
-  }
   if (place.size > kMostHeader) {
     throw InputError(file.name(), "header", std::to_string(place.size) + " bytes",
                      "need at most " + std::to_string(kMostHeader));
@@ -84,12 +79,25 @@ Tensor<T> from_fortran_order(const Tensor<T>& stored, const Shape& shape) {
 
 }  // namespace
 
-AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes) {
+std::uint64_t npy_data_start(const InputFile& file) {
   const HeaderPlace place = find_header(file);
+  return place.start + place.size;
+}
+
+NpyHeader read_npy_header(const InputFile& file) {
+  const HeaderPlace place = find_header(file);
+  if (file.size() < place.start || place.size > file.size() - place.start) {
+    throw InputError(file.name(), "header", std::to_string(file.size()) + " bytes in the file",
+                     "need " + std::to_string(place.start + place.size));
+  }
   std::string text(static_cast<std::size_t>(place.size), '\0');
   file.read(place.start, text.data(), text.size());
-  const NpyHeader header = parse_npy_header(text, file.name());
-  const std::uint64_t data_start = place.start + place.size;
+  return parse_npy_header(text, file.name());
+}
+
+AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes) {
+  const NpyHeader header = read_npy_header(file);
+  const std::uint64_t data_start = npy_data_start(file);
   check_size(file, data_start, header, notes);
   AnyTensor stored =
       read_raw_tensor(file, data_start, header.dtype, header.shape, header.big_endian, notes);

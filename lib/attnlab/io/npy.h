@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "attnlab/core/tensor.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/input_file.h"
+#include "attnlab/io/npy_header.h"
 
 namespace attnlab {
 
@@ -14,6 +16,12 @@ namespace attnlab {
 // array are said in `notes`. Throws InputError naming the file; nothing is allocated before the
 // file is known to hold what its header claims.
 AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes);
+
+// What the header of a .npy file says. Throws InputError.
+NpyHeader read_npy_header(const InputFile& file);
+
+// Where the elements begin, which the first 12 bytes tell. Throws InputError.
+std::uint64_t npy_data_start(const InputFile& file);
 
 // Version 1.0, C order, little endian, byte for byte as numpy.save writes it. NumPy has no
 // bfloat16: it is written as float32, which holds every value of it exactly.

@@ -27,8 +27,8 @@ template <class T>
 std::optional<Tensor<T>> map_elements(const InputFile& file, std::uint64_t offset,
                                       const Shape& shape) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(shape.size()) * sizeof(T);
-  if (bytes < kLeastMapped || offset % alignof(T) != 0) return std::nullopt;
-  std::optional<Buffer> buffer = file.map(offset, static_cast<std::size_t>(bytes));
+  if (bytes < kLeastMapped) return std::nullopt;
+  auto buffer = file.map(offset, static_cast<std::size_t>(bytes), alignof(T));
   if (!buffer) return std::nullopt;
   return Tensor<T>::in(*std::move(buffer), shape);
 }

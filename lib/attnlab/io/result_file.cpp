@@ -8,7 +8,7 @@
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/number_text.h"
-#include "attnlab/io/safetensors.h"
+#include "attnlab/io/tensor_archive.h"
 #include "attnlab/io/tensor_file.h"
 
 namespace attnlab {
@@ -119,10 +119,10 @@ std::vector<ResultEntry> read_result(const TensorSource& source, std::string_vie
     } else {
       entries.push_back({"tensor", tensor_from_json(json, source.path, ""), {}, {}});
     }
-  } else if (format == TensorFormat::safetensors) {
-    const SafetensorsFile file(source.path, field);
-    for (const TensorInfo& info : file.tensors()) {
-      entries.push_back({info.name, file.read(info.name, notes), {}, {}});
+  } else if (format == TensorFormat::safetensors || format == TensorFormat::npz) {
+    const auto file = open_archive(InputFile(source.path, field), *format);
+    for (const std::string& name : file->names()) {
+      entries.push_back({name, file->read(name, notes), {}, {}});
     }
   } else {
     entries.push_back({"tensor", read_tensor(source, field, notes), {}, {}});

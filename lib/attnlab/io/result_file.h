@@ -20,8 +20,9 @@ struct ResultEntry {
 };
 
 // All that `source` holds, by name: of a result (.json) every matrix, scalar and column of rows; of
-// a .safetensors file without :NAME every tensor; of anything else the one tensor, called "tensor".
-// Scalars have rank 0; columns, their lists one after the other, rank 1. Throws InputError.
+// a .safetensors or .npz file without :NAME every tensor; of anything else the one tensor, called
+// "tensor". Scalars have rank 0; columns, their lists one after the other, rank 1. Throws
+// InputError.
 std::vector<ResultEntry> read_result(const TensorSource& source, std::string_view field,
                                      std::vector<std::string>& notes);
 

@@ -10,37 +10,28 @@
 
 #include "attnlab/core/tensor.h"
 #include "attnlab/io/input_file.h"
+#include "attnlab/io/tensor_archive.h"
 
 namespace attnlab {
-
-// What a .safetensors file says of one tensor. Listing knows every type of the format and any rank;
-// reading needs a DType and rank 4 at most.
-struct TensorInfo {
-  std::string name;
-  std::string dtype;  // as the format names it: "F32"
-  std::vector<Index> shape;
-  std::uint64_t bytes = 0;
-};
 
 // An opened .safetensors file (github.com/huggingface/safetensors): the length of the header, the
 // header in JSON, the data. The header is checked as a whole when the file is opened: the tensors
 // must fill the data without a hole or an overlap, each with the bytes that its type and shape
 // need. Of the data only what is asked for is read.
-class SafetensorsFile {
+class SafetensorsFile : public TensorArchive {
  public:
   // Throws InputError naming the file and, where one is at fault, the tensor.
   SafetensorsFile(const std::string& path, std::string_view field);
   explicit SafetensorsFile(InputFile file);
 
-  const std::string& path() const { return file_.name(); }
+  const std::string& path() const override { return file_.name(); }
+  std::vector<std::string> names() const override;
   // In the order of the data.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   // The texts under "__metadata__".
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  bool has(std::string_view name) const;
-  // Throws InputError when there is no such tensor, naming what there is, or when it has a type or
-  // rank that no Tensor has.
-  AnyTensor read(std::string_view name, std::vector<std::string>& notes) const;
+  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  bool has(std::string_view name) const override;
+  AnyTensor read(std::string_view name, std::vector<std::string>& notes) const override;
 
  private:
   InputFile file_;

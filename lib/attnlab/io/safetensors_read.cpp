@@ -163,16 +163,6 @@ std::map<std::string, std::string> read_metadata(const Json& json, std::string_v
   return texts;
 }
 
-std::string listed(const std::vector<TensorInfo>& tensors) {
-  constexpr std::size_t kMost = 10;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(tensors.size(), kMost); ++i) {
-    text += (i == 0 ? "" : ", ") + printable(tensors[i].name, 60);
-  }
-  if (tensors.size() > kMost) text += ", ... (" + std::to_string(tensors.size()) + " in all)";
-  return text.empty() ? "none" : text;
-}
-
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path, std::string_view field)
@@ -201,19 +191,20 @@ SafetensorsFile::SafetensorsFile(InputFile file) : file_(std::move(file)) {
   }
 }
 
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> names;
+  names.reserve(tensors_.size());
+  for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
+  return names;
+}
+
 bool SafetensorsFile::has(std::string_view name) const {
   return places_.find(std::string(name)) != places_.end();
 }
 
 AnyTensor SafetensorsFile::read(std::string_view name, std::vector<std::string>& notes) const {
   const auto place = places_.find(std::string(name));
-  if (place == places_.end()) {
-    std::vector<std::string> names;
-    for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
-    const std::string nearest = nearest_name(name, names);
-    const std::string guess = nearest.empty() ? "" : ", did you mean " + nearest + "?";
-    throw InputError(path(), "", name, "need one of its tensors: " + listed(tensors_) + guess);
-  }
+  if (place == places_.end()) throw no_such_tensor(path(), name, names(), "tensors");
   const TensorInfo& info = tensors_[place->second];
   const auto dtype = find_type(info.dtype)->dtype;
   if (!dtype) throw InputError(path(), name, info.dtype, "tensors of this type are not read");

@@ -11,11 +11,12 @@
 namespace attnlab {
 
 // Reads the tensor that `source` names: an array given in its place, FILE, FILE:NAME, or "-" (and
-// "-:NAME") for standard input. The format follows the extension (.npy, .csv, .tsv, .json,
+// "-:NAME") for standard input. The format follows the extension (.npy, .npz, .csv, .tsv, .json,
 // .safetensors); for standard input, and for pipes and devices without one, the first bytes. NAME
-// is a tensor of a .safetensors file or a member of a .json object, or of the object "result" in it
-// (so that the files this tool writes are read back); without it a file may hold one only. `field`
-// is the option to name in errors. What is odd but readable is said in `notes`. Throws InputError.
+// is a tensor of a .npz or .safetensors file or a member of a .json object, or of the object
+// "result" in it (so that the files this tool writes are read back); without it a file may hold one
+// only. `field` is the option to name in errors. What is odd but readable is said in `notes`.
+// Throws InputError.
 //
 // The elements of a big array of floats are the file's own pages wherever they lie in it as in
 // memory: no other program may write into the file or cut it short while the tensor lives (see
