@@ -10,6 +10,7 @@
 #include "attnlab/experiments/roles.h"
 #include "attnlab/experiments/saturation.h"
 #include "attnlab/experiments/softmax.h"
+#include "attnlab/experiments/tensors.h"
 #include "attnlab/experiments/variance.h"
 #include "attnlab/experiments/weights.h"
 #include "merge_command.h"
@@ -87,6 +88,10 @@ std::vector<Command> all_commands() {
                    "  attnlab diagnose --q Q.npy --k K.npy --v V.npy --causal --candidate Z.npy\n"
                    "  attnlab diagnose --config layer.json --candidate Z.npy --format json",
                    diagnose, {.table = diagnose_table, .exit_code = exit_code_of}),
+      make_command("tensors", "what a file holds: names, shapes and dtypes of its tensors",
+                   "  attnlab tensors model.safetensors\n"
+                   "  attnlab tensors arrays.npz --format json",
+                   tensors),
       make_command("variance", "the variance of q.k against d_k, with and without scaling",
                    "  attnlab variance\n"
                    "  attnlab variance --d-k 16,64 --distribution laplace --samples 100000",

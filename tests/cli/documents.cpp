@@ -47,7 +47,7 @@ TEST_CASE("every config runs, and its result runs again to the same bytes, times
   }
   CHECK(commands == std::set<std::string>{"attend", "bench", "compare", "diagnose", "gradcheck",
                                           "gradients", "multihead", "roles", "saturation",
-                                          "softmax", "variance", "weights"});
+                                          "softmax", "tensors", "variance", "weights"});
 }
 
 // A command of the README and the output under it.

@@ -22,6 +22,8 @@ JsonArchive::JsonArchive(const InputFile& file)
 
 JsonArchive::~JsonArchive() = default;
 
+bool JsonArchive::has_names() const { return document_->top.is_object(); }
+
 std::vector<std::string> JsonArchive::names() const {
   std::vector<std::string> names;
   const Json& object = document_->object_of("");

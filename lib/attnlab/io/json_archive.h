@@ -17,6 +17,9 @@ class JsonArchive : public TensorArchive {
   explicit JsonArchive(const InputFile& file);
   ~JsonArchive() override;
 
+  // Whether it holds an object.
+  bool has_names() const;
+
   const std::string& path() const override { return path_; }
   std::vector<std::string> names() const override;
   bool has(std::string_view name) const override;

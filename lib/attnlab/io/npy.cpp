@@ -95,10 +95,15 @@ NpyHeader read_npy_header(const InputFile& file) {
   return parse_npy_header(text, file.name());
 }
 
+NpyHeader read_checked_npy_header(const InputFile& file, std::vector<std::string>& notes) {
+  NpyHeader header = read_npy_header(file);
+  check_size(file, npy_data_start(file), header, notes);
+  return header;
+}
+
 AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes) {
-  const NpyHeader header = read_npy_header(file);
+  const NpyHeader header = read_checked_npy_header(file, notes);
   const std::uint64_t data_start = npy_data_start(file);
-  check_size(file, data_start, header, notes);
   AnyTensor stored =
       read_raw_tensor(file, data_start, header.dtype, header.shape, header.big_endian, notes);
   if (!header.fortran_order) return stored;

@@ -20,6 +20,9 @@ AnyTensor read_npy(const InputFile& file, std::vector<std::string>& notes);
 // What the header of a .npy file says. Throws InputError.
 NpyHeader read_npy_header(const InputFile& file);
 
+// The same of a file that holds all elements, as read_npy() needs it; nothing of them is read.
+NpyHeader read_checked_npy_header(const InputFile& file, std::vector<std::string>& notes);
+
 // Where the elements begin, which the first 12 bytes tell. Throws InputError.
 std::uint64_t npy_data_start(const InputFile& file);
 

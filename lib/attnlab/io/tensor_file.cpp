@@ -57,11 +57,7 @@ AnyTensor read_tensor(InputFile file, std::string_view name, TensorFormat format
   return parse_csv(file.text(), format == TensorFormat::csv ? ',' : '\t', file.name());
 }
 
-AnyTensor read_tensor(const TensorSource& source, std::string_view field,
-                      std::vector<std::string>& notes) {
-  if (source.values) return *source.values;
-  const auto [path, name] = split_source(source.path);
-  InputFile file(path, field);
+TensorFormat tensor_format(const InputFile& file, std::string_view path, std::string_view field) {
   auto format = format_of_name(path);
   // /dev/stdin may well be a regular file, but its name says as little.
   const bool nameless = file.is_stream() || path.substr(0, 5) == "/dev/";
@@ -76,7 +72,16 @@ AnyTensor read_tensor(const TensorSource& source, std::string_view field,
     throw InputError("", field, path,
                      "need a file name ending in .npy, .npz, .csv, .tsv, .json or .safetensors");
   }
-  return read_tensor(std::move(file), name, *format, notes);
+  return *format;
+}
+
+AnyTensor read_tensor(const TensorSource& source, std::string_view field,
+                      std::vector<std::string>& notes) {
+  if (source.values) return *source.values;
+  const auto [path, name] = split_source(source.path);
+  InputFile file(path, field);
+  const TensorFormat format = tensor_format(file, path, field);
+  return read_tensor(std::move(file), name, format, notes);
 }
 
 void check_tensor_target(const std::string& path, std::string_view field) {

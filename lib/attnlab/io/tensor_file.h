@@ -24,6 +24,10 @@ namespace attnlab {
 AnyTensor read_tensor(const TensorSource& source, std::string_view field,
                       std::vector<std::string>& notes);
 
+// The format of an opened file: by the extension of `path`, or by the first bytes of what has no
+// name. Throws InputError naming `field` when it is none that tensors are read from.
+TensorFormat tensor_format(const InputFile& file, std::string_view path, std::string_view field);
+
 // The tensor called `name` ("" for none) in an opened file of the given format.
 AnyTensor read_tensor(InputFile file, std::string_view name, TensorFormat format,
                       std::vector<std::string>& notes);
