@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attention/attention_test.h"
+#include "attention/layer_case.h"
 
 namespace attnlab {
 namespace {
@@ -10,37 +10,10 @@ namespace {
 using test::close;
 using test::doubles;
 using test::error_of;
+using test::kGrouped;
 using test::same_bits;
 using test::says;
-
-template <class T>
-MultiHeadParams<T> some_params(const MultiHeadShape& s) {
-  test::Numbers numbers(11);
-  MultiHeadParams<T> params;
-  params.heads = s.heads;
-  params.kv_heads = s.kv_heads;
-  params.w_q = numbers.tensor<T>({s.d_query, s.heads * s.d_k});
-  params.w_k = numbers.tensor<T>({s.d_key, s.kv_heads * s.d_k});
-  params.w_v = numbers.tensor<T>({s.d_value, s.kv_heads * s.d_v});
-  params.w_o = numbers.tensor<T>({s.heads * s.d_v, s.d_output});
-  if (s.bias) {
-    params.b_q = numbers.tensor<T>({s.heads * s.d_k});
-    params.b_k = numbers.tensor<T>({s.kv_heads * s.d_k});
-    params.b_v = numbers.tensor<T>({s.kv_heads * s.d_v});
-    params.b_o = numbers.tensor<T>({s.d_output});
-  }
-  return params;
-}
-
-constexpr MultiHeadShape kGrouped = {.d_query = 7,
-                                     .d_key = 5,
-                                     .d_value = 6,
-                                     .d_output = 3,
-                                     .heads = 4,
-                                     .kv_heads = 2,
-                                     .d_k = 3,
-                                     .d_v = 2,
-                                     .bias = true};
+using test::some_params;
 
 // x W + b by loops over one row.
 double projected(const Tensor<double>& x, Index row, const Tensor<double>& w,

@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "attnlab/attention/kernel/product.h"
+#include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
-#include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
-
-// ---- the shapes ---------------------------------------------------------------------------------
 
 void require_matrix(std::string_view name, const Shape& shape) {
   if (shape.rank() == 2) return;
@@ -32,93 +27,6 @@ void require_bias(std::string_view name, const std::optional<Tensor<T>>& bias,
   if (!bias || bias->shape() == Shape{shape[1]}) return;
   throw InputError("", name, bias->shape().str(),
                    fmt::format("need [{}], the columns of {}", shape[1], weight));
-}
-
-void require_input(std::string_view name, const Shape& shape, std::string_view weight,
-                   Index width) {
-  if (shape.rank() != 3) {
-    throw InputError("", name, shape.str(), "need 3 axes, [batch, length, width]");
-  }
-  if (shape[2] == width) return;
-  throw InputError("", name, fmt::format("{} columns {}", shape[2], shape.str()),
-                   fmt::format("need {}, the rows of {}", width, weight));
-}
-
-// ---- the projections ----------------------------------------------------------------------------
-
-// Part of x W + b: rows of one batch entry and columns of W.
-struct ProjectedPart {
-  Index entry, row, rows, column, columns;
-};
-
-// Writes it to `to`, its rows `stride` apart. x [batch, n, in], W [in, out], b [out].
-template <class T>
-void project_part(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
-                  const ProjectedPart& part, Kernel kernel, T* to, Index stride) {
-  const Index n = x.shape()[1], in = w.shape()[0], out = w.shape()[1];
-  const T* bias = b ? b->data() + part.column : nullptr;
-  if (kernel == Kernel::full) {
-    Matrix<T> product = x.matrix(part.entry).middleRows(part.row, part.rows) *
-                        w.matrix().middleCols(part.column, part.columns);
-    if (b) product.rowwise() += ConstMatrixMap<T>(bias, 1, part.columns).row(0);
-    Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(to, part.rows, part.columns,
-                                                   Eigen::OuterStride<>(stride)) = product;
-    return;
-  }
-  multiply(Product<T>{.rows = part.rows,
-                      .depth = in,
-                      .columns = part.columns,
-                      .a = x.data() + (part.entry * n + part.row) * in,
-                      .a_stride = in,
-                      .b = w.data() + part.column,
-                      .b_stride = out,
-                      .bias = bias,
-                      .c = to,
-                      .c_stride = stride});
-}
-
-// Calls project(part) for all of x W + b, `columns` at a time, over the threads. The parts do not
-// depend on the threads.
-template <class T, class Project>
-void for_each_part(const Tensor<T>& x, const Tensor<T>& w, Index columns, Index threads,
-                   const Project& project) {
-  constexpr Index kRows = 240;
-  const Index n = x.shape()[1], out = w.shape()[1];
-  const Index down = (n + kRows - 1) / kRows, across = (out + columns - 1) / columns;
-  const double work = static_cast<double>(x.size()) * static_cast<double>(out);
-  parallel_for(work < 1e6 ? 1 : threads, x.shape()[0] * down * across, [&](Index task) {
-    const Index row = task / across % down * kRows, column = task % across * columns;
-    project(ProjectedPart{task / across / down, row, std::min(kRows, n - row), column,
-                          std::min(columns, out - column)});
-  });
-}
-
-// x W + b in heads, [batch, heads, n, width]: head h has columns h width.. of the product.
-template <class T>
-Tensor<T> project_heads(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
-                        Index heads, const AttentionSettings& settings) {
-  const Index n = x.shape()[1], width = w.shape()[1] / heads;
-  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], heads, n, width});
-  for_each_part(x, w, width, settings.threads, [&](const ProjectedPart& part) {
-    const Index matrix = part.entry * heads + part.column / width;
-    project_part(x, w, b, part, settings.kernel, projected.data() + (matrix * n + part.row) * width,
-                 width);
-  });
-  return projected;
-}
-
-// x W + b, [batch, n, out].
-template <class T>
-Tensor<T> project(const Tensor<T>& x, const Tensor<T>& w, const std::optional<Tensor<T>>& b,
-                  const AttentionSettings& settings) {
-  constexpr Index kColumns = 128;
-  const Index n = x.shape()[1], out = w.shape()[1];
-  Tensor<T> projected = Tensor<T>::uninitialized({x.shape()[0], n, out});
-  for_each_part(x, w, kColumns, settings.threads, [&](const ProjectedPart& part) {
-    project_part(x, w, b, part, settings.kernel,
-                 projected.data() + (part.entry * n + part.row) * out + part.column, out);
-  });
-  return projected;
 }
 
 }  // namespace
@@ -167,15 +75,7 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
                               const MultiHeadParams<T>& params, const Mask& mask,
                               const AttentionSettings& settings, const Request& want) {
   const MultiHeadShape shape = params.shape();
-  require_input("query", query.shape(), "w_q", shape.d_query);
-  require_input("key", key.shape(), "w_k", shape.d_key);
-  require_input("value", value.shape(), "w_v", shape.d_value);
-  require_same("key", key.shape(), "query", query.shape(), 0, "batch");
-  require_same("value", value.shape(), "query", query.shape(), 0, "batch");
-  require_same("value", value.shape(), "key", key.shape(), 1, "m");
-  const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
-  require_attention<T>({batch, shape.heads, n, shape.d_k}, {batch, shape.kv_heads, m, shape.d_k},
-                       {batch, shape.kv_heads, m, shape.d_v}, mask, settings, want);
+  require_multi_head<T>(query.shape(), key.shape(), value.shape(), shape, mask, settings, want);
 
   MultiHeadResult<T> result;
   result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);

@@ -43,6 +43,16 @@ void require_shapes(const Shape& q, const Shape& k, const Shape& v, const Mask& 
   }
 }
 
+void require_input(std::string_view name, const Shape& shape, std::string_view weight,
+                   Index width) {
+  if (shape.rank() != 3) {
+    throw InputError("", name, shape.str(), "need 3 axes, [batch, length, width]");
+  }
+  if (shape[2] == width) return;
+  throw InputError("", name, fmt::format("{} columns {}", shape[2], shape.str()),
+                   fmt::format("need {}, the rows of {}", width, weight));
+}
+
 template <class T>
 void require_settings(const AttentionSettings& settings) {
   // Compared in double: a value beyond T must not become its infinity unseen.
@@ -103,9 +113,31 @@ void require_attention(const Shape& q, const Shape& k, const Shape& v, const Mas
   require_result_memory(mask, v[3], sizeof(T), want);
 }
 
+template <class T>
+void require_multi_head(const Shape& query, const Shape& key, const Shape& value,
+                        const MultiHeadShape& layer, const Mask& mask,
+                        const AttentionSettings& settings, const Request& want) {
+  require_input("query", query, "w_q", layer.d_query);
+  require_input("key", key, "w_k", layer.d_key);
+  require_input("value", value, "w_v", layer.d_value);
+  require_same("key", key, "query", query, 0, "batch");
+  require_same("value", value, "query", query, 0, "batch");
+  require_same("value", value, "key", key, 1, "m");
+  const Index batch = query[0], n = query[1], m = key[1];
+  require_attention<T>({batch, layer.heads, n, layer.d_k}, {batch, layer.kv_heads, m, layer.d_k},
+                       {batch, layer.kv_heads, m, layer.d_v}, mask, settings, want);
+}
+
 template void require_attention<float>(const Shape&, const Shape&, const Shape&, const Mask&,
                                        const AttentionSettings&, const Request&);
 template void require_attention<double>(const Shape&, const Shape&, const Shape&, const Mask&,
                                         const AttentionSettings&, const Request&);
+
+template void require_multi_head<float>(const Shape&, const Shape&, const Shape&,
+                                        const MultiHeadShape&, const Mask&,
+                                        const AttentionSettings&, const Request&);
+template void require_multi_head<double>(const Shape&, const Shape&, const Shape&,
+                                         const MultiHeadShape&, const Mask&,
+                                         const AttentionSettings&, const Request&);
 
 }  // namespace attnlab

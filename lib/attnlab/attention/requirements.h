@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attnlab/attention/scaled_dot_product.h"
+#include "attnlab/attention/multi_head.h"
 
 namespace attnlab {
 
@@ -9,6 +9,12 @@ namespace attnlab {
 template <class T>
 void require_attention(const Shape& q, const Shape& k, const Shape& v, const Mask& mask,
                        const AttentionSettings& settings, const Request& want);
+
+// The same of multi_head, for a layer of these sizes.
+template <class T>
+void require_multi_head(const Shape& query, const Shape& key, const Shape& value,
+                        const MultiHeadShape& layer, const Mask& mask,
+                        const AttentionSettings& settings, const Request& want);
 
 // Axis `axis` of tensor `name` and of tensor `other_name` is the same length, called `unit`. Throws
 // InputError naming both tensors and both numbers.

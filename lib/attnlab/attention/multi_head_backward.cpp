@@ -1,0 +1,217 @@
+#include "attnlab/attention/multi_head_backward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "attnlab/attention/kernel/projection.h"
+#include "attnlab/attention/kernel/values.h"
+#include "attnlab/attention/requirements.h"
+#include "attnlab/attention/scaled_dot_product_backward.h"
+#include "attnlab/core/error.h"
+#include "attnlab/core/memory.h"
+
+namespace attnlab {
+namespace {
+
+// ---- what is asked for, and of what -------------------------------------------------------------
+
+// One of the three projections of an input, and what its gradients are called.
+struct ProjectionNames {
+  std::string_view input, weight, bias, heads;
+};
+constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q", "grad_q"};
+constexpr ProjectionNames kKey = {"grad_key", "grad_w_k", "grad_b_k", "grad_k"};
+constexpr ProjectionNames kValue = {"grad_value", "grad_w_v", "grad_b_v", "grad_v"};
+
+// The gradients of q, k and v that those of `want` are computed from.
+Request heads_wanted(const Request& want) {
+  Request heads;
+  for (const ProjectionNames& names : {kQuery, kKey, kValue}) {
+    if (want.has(names.input) || want.has(names.weight) || want.has(names.bias)) {
+      heads.add(names.heads);
+    }
+  }
+  return heads;
+}
+
+void require_shape(std::string_view name, const Shape& shape, std::string_view of,
+                   const Shape& expected) {
+  if (shape == expected) return;
+  throw InputError("", name, shape.str(), fmt::format("need that of {} = {}", of, expected.str()));
+}
+
+template <class T>
+void require_forward(const MultiHeadResult<T>& forward, const MultiHeadShape& shape, Index batch,
+                     Index n, Index m) {
+  require_shape("forward", forward.q.shape(), "q, [batch, heads, n, d_k]",
+                {batch, shape.heads, n, shape.d_k});
+  require_shape("forward", forward.k.shape(), "k, [batch, kv_heads, m, d_k]",
+                {batch, shape.kv_heads, m, shape.d_k});
+  require_shape("forward", forward.v.shape(), "v, [batch, kv_heads, m, d_v]",
+                {batch, shape.kv_heads, m, shape.d_v});
+  require_shape("forward", forward.concat.shape(), "concat, [batch, n, heads d_v]",
+                {batch, n, shape.heads * shape.d_v});
+}
+
+// Throws InputError when there is no memory for the gradients that `want` names.
+template <class T>
+void require_gradients(const Request& want, const Shape& query, const Shape& key,
+                       const Shape& value, const MultiHeadParams<T>& params) {
+  const std::array<std::pair<std::string_view, Index>, 7> sizes = {
+      std::pair("grad_query", query.size()), {"grad_key", key.size()},
+      {"grad_value", value.size()},          {"grad_w_q", params.w_q.size()},
+      {"grad_w_k", params.w_k.size()},       {"grad_w_v", params.w_v.size()},
+      {"grad_w_o", params.w_o.size()}};
+  std::uint64_t elements = 0;
+  for (const auto& [name, size] : sizes) {
+    if (want.has(name)) elements += static_cast<std::uint64_t>(size);
+  }
+  require_memory(elements * sizeof(T), "grad_output");
+}
+
+// ---- y = x W + b, backwards ---------------------------------------------------------------------
+
+// b broadcast to every row, backwards: the sum of the rows, in order. grad [batch, n, out].
+template <class T>
+Tensor<T> sum_of_rows(const Tensor<T>& grad) {
+  const Index out = grad.shape()[2], rows = grad.shape()[0] * grad.shape()[1];
+  // Where the terms cancel, as those of a key bias do, the digits lost are those of double.
+  std::vector<double> sums(static_cast<std::size_t>(out));
+  for (Index r = 0; r < rows; ++r) {
+    const T* row = grad.data() + r * out;
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(row[c]);
+  }
+  Tensor<T> sum = Tensor<T>::uninitialized({out});
+  std::transform(sums.begin(), sums.end(), sum.data(), [](double s) { return static_cast<T>(s); });
+  return sum;
+}
+
+// x^T grad [in, out]. x [batch, n, in], grad [batch, n, out].
+template <class T>
+Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad,
+                          const AttentionSettings& settings) {
+  const Index in = x.shape()[2], out = grad.shape()[2];
+  const Tensor<T> columns = transposed(x, settings).reshaped({1, in, x.shape()[0] * x.shape()[1]});
+  return project<T>(columns, grad, std::nullopt, settings).reshaped({in, out});
+}
+
+// Whether the mask lets row `row` of an input take part in head `head` of its projection.
+class TakesPart {
+ public:
+  TakesPart(const Mask& mask, Index heads, bool keys)
+      : mask_(mask), group_(mask.heads() / heads), keys_(keys) {}
+
+  bool operator()(Index entry, Index head, Index row) const {
+    for (Index h = head * group_; h < (head + 1) * group_; ++h) {
+      const Index others = keys_ ? mask_.queries() : mask_.keys();
+      for (Index other = 0; other < others; ++other) {
+        if (keys_ ? mask_.may_attend(entry, h, other, row)
+                  : mask_.may_attend(entry, h, row, other)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  const Mask& mask_;
+  Index group_;  // query heads that use one head of the projection
+  bool keys_;
+};
+
+// The same for a projection into `heads`. What is not finite enters only where the mask lets it:
+// the gradient of what it hides is 0, which would make it NaN.
+template <class T>
+Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads,
+                          const TakesPart& takes_part, const AttentionSettings& settings) {
+  const Values<T> values(x);
+  Tensor<T> gradient = weight_gradient(values.finite(), grad, settings);
+  const Index width = grad.shape()[2] / heads;
+  auto into = gradient.matrix();
+  for (Index b = 0; b < x.shape()[0]; ++b) {
+    for (const Index row : values.non_finite_rows(b)) {
+      for (Index h = 0; h < heads; ++h) {
+        if (!takes_part(b, h, row)) continue;
+        const auto part = grad.matrix(b).row(row).segment(h * width, width);
+        for (Index i = 0; i < x.shape()[2]; ++i) {
+          const T value = x.matrix(b)(row, i);
+          if (!std::isfinite(value)) into.row(i).segment(h * width, width) += value * part;
+        }
+      }
+    }
+  }
+  return gradient;
+}
+
+}  // namespace
+
+template <class T>
+MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T>& key,
+                                          const Tensor<T>& value, const MultiHeadParams<T>& params,
+                                          const MultiHeadResult<T>& forward,
+                                          const Tensor<T>& grad_output, const Mask& mask,
+                                          const AttentionSettings& settings, const Request& want) {
+  const MultiHeadShape shape = params.shape();
+  require_multi_head<T>(query.shape(), key.shape(), value.shape(), shape, mask, settings, {});
+  const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
+  require_shape("grad_output", grad_output.shape(), "the output, [batch, n, d_output]",
+                {batch, n, shape.d_output});
+  require_forward(forward, shape, batch, n, m);
+  require_gradients(want, query.shape(), key.shape(), value.shape(), params);
+
+  MultiHeadGradients<T> gradients;
+  if (want.has("grad_w_o")) {
+    gradients.grad_w_o = weight_gradient(forward.concat, grad_output, settings);
+  }
+  if (params.b_o && want.has("grad_b_o")) gradients.grad_b_o = sum_of_rows(grad_output);
+  const Request heads = heads_wanted(want);
+  if (heads.empty()) return gradients;
+
+  const Tensor<T> grad_heads = project_heads<T>(grad_output, transposed(params.w_o, settings),
+                                                std::nullopt, shape.heads, settings);
+  AttentionGradients<T> attention = scaled_dot_product_backward(forward.q, forward.k, forward.v,
+                                                                grad_heads, mask, settings, heads);
+
+  const auto differentiate =
+      [&](const ProjectionNames& names, std::optional<Tensor<T>>& split, const Tensor<T>& x,
+          const Tensor<T>& w, const std::optional<Tensor<T>>& b, std::optional<Tensor<T>>& grad_x,
+          std::optional<Tensor<T>>& grad_w, std::optional<Tensor<T>>& grad_b) {
+        if (!split) return;
+        const Index count = split->shape()[1];
+        const Tensor<T> grad = merge_heads(*split);
+        split.reset();
+        if (want.has(names.input)) {
+          grad_x = project<T>(grad, transposed(w, settings), std::nullopt, settings);
+        }
+        if (want.has(names.weight)) {
+          const TakesPart takes_part(mask, count, names.input != kQuery.input);
+          grad_w = weight_gradient(x, grad, count, takes_part, settings);
+        }
+        if (b && want.has(names.bias)) grad_b = sum_of_rows(grad);
+      };
+  differentiate(kQuery, attention.grad_q, query, params.w_q, params.b_q, gradients.grad_query,
+                gradients.grad_w_q, gradients.grad_b_q);
+  differentiate(kKey, attention.grad_k, key, params.w_k, params.b_k, gradients.grad_key,
+                gradients.grad_w_k, gradients.grad_b_k);
+  differentiate(kValue, attention.grad_v, value, params.w_v, params.b_v, gradients.grad_value,
+                gradients.grad_w_v, gradients.grad_b_v);
+  return gradients;
+}
+
+template MultiHeadGradients<float> multi_head_backward(const Tensor<float>&, const Tensor<float>&,
+                                                       const Tensor<float>&,
+                                                       const MultiHeadParams<float>&,
+                                                       const MultiHeadResult<float>&,
+                                                       const Tensor<float>&, const Mask&,
+                                                       const AttentionSettings&, const Request&);
+template MultiHeadGradients<double> multi_head_backward(
+    const Tensor<double>&, const Tensor<double>&, const Tensor<double>&,
+    const MultiHeadParams<double>&, const MultiHeadResult<double>&, const Tensor<double>&,
+    const Mask&, const AttentionSettings&, const Request&);
+
+}  // namespace attnlab

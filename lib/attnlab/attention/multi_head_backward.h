@@ -1,0 +1,53 @@
+#pragma once
+
+#include "attnlab/attention/multi_head.h"
+
+namespace attnlab {
+
+// The gradients of a loss with respect to the inputs and weights of one layer, each of the shape of
+// what it belongs to. Those not asked for, and those of biases the layer has not, are absent.
+template <class T>
+struct MultiHeadGradients {
+  std::optional<Tensor<T>> grad_query;  // [batch, n, d_query]
+  std::optional<Tensor<T>> grad_key;    // [batch, m, d_key]
+  std::optional<Tensor<T>> grad_value;  // [batch, m, d_value]
+  std::optional<Tensor<T>> grad_w_q, grad_b_q, grad_w_k, grad_b_k, grad_w_v, grad_b_v;
+  std::optional<Tensor<T>> grad_w_o, grad_b_o;
+};
+
+// Every gradient there can be.
+inline const Request kMultiHeadGradients = {"grad_query", "grad_key", "grad_value", "grad_w_q",
+                                            "grad_b_q",   "grad_w_k", "grad_b_k",   "grad_w_v",
+                                            "grad_b_v",   "grad_w_o", "grad_b_o"};
+
+// The backward pass of multi_head: with grad_output = dL/d output [batch, n, d_output],
+//
+//     grad_w_o    = concat^T grad_output          output = concat w_o + b_o
+//     grad_b_o    = sum of its rows
+//     grad_concat = grad_output w_o^T
+//     grad_q, grad_k, grad_v by scaled_dot_product_backward, heads merged
+//     grad_w_q    = query^T grad_q                q = query w_q + b_q
+//     grad_b_q    = sum of its rows
+//     grad_query  = grad_q w_q^T
+//
+// and k and v alike (the chain rule); matrices of all batch entries add up in those of weights and
+// biases. Where one tensor is given as several inputs, as x in self-attention, its gradient is the
+// sum of theirs. grad_b_k is 0 but for rounding unless there is a softcap: a key bias adds the same
+// to all scores of a row, which changes no weight.
+//
+// `forward` is what multi_head returned for the same arguments, its q, k, v and concat. A row of an
+// input that the mask hides altogether (a key that no query sees, a query that sees none) adds
+// nothing to any gradient of that projection, NaN included.
+//
+// `want` names the gradients to compute. The bits do not depend on the threads, nor on what is
+// wanted. Throws InputError as multi_head does, naming "grad_output" when it has not the shape of
+// the output and "forward" when that is not of these arguments, and when there is no memory.
+template <class T>
+MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T>& key,
+                                          const Tensor<T>& value, const MultiHeadParams<T>& params,
+                                          const MultiHeadResult<T>& forward,
+                                          const Tensor<T>& grad_output, const Mask& mask,
+                                          const AttentionSettings& settings,
+                                          const Request& want = kMultiHeadGradients);
+
+}  // namespace attnlab
