@@ -28,6 +28,14 @@ std::vector<std::string> matrices_asked_for(const AttendOptions& options) {
   return {"grad_q", "grad_k", "grad_v", "grad_past_k", "grad_past_v"};
 }
 
+// Those there are of them: a layer need not have a memory, nor biases.
+std::vector<std::string> matrices_asked_for(const MultiheadOptions& options) {
+  std::vector<std::string> names;
+  if (options.gradients.grad_output.empty()) return names;
+  for (const ResultRef& gradient : columns_of<LayerGradients>()) names.emplace_back(gradient.name);
+  return names;
+}
+
 std::vector<std::string> matrices_asked_for(const SoftmaxOptions& options) {
   if (options.jacobian) return {"jacobian"};
   return {};
@@ -56,8 +64,9 @@ std::vector<Command> all_commands() {
                    attend, {.also_shown = matrices_asked_for}),
       make_command("multihead", "multi-head attention: the layer with its projections",
                    "  attnlab multihead --x X.npy --params layer.safetensors --heads 4 --causal\n"
-                   "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights",
-                   multihead, {.save = save_multihead}),
+                   "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights\n"
+                   "  attnlab multihead --x X.npy --params layer.safetensors --grad-output G.npy",
+                   multihead, {.also_shown = matrices_asked_for, .save = save_multihead}),
       make_command("roles", "encoder, masked decoder and cross attention side by side",
                    "  attnlab roles --n-source 5 --n-target 4 --heads 2\n"
                    "  attnlab roles --source X.npy --target Y.npy --show all",

@@ -78,6 +78,10 @@ class AttentionTrace {
       const auto at = text.find(std::string(" + ") + bias);
       if (at != std::string::npos && trace_.matrix(bias) == nullptr) text.erase(at, 6);
     }
+    // With a memory x is the query alone.
+    if (result.name == "grad_x" && trace_.matrix("memory") != nullptr) {
+      text.erase(text.find(" + grad_k"));
+    }
     return replace_names(text, [this](const std::string& name) { return present(name); });
   }
 

@@ -431,6 +431,15 @@ TEST_CASE("what is not finite reaches the weights of the heads that see it, and 
   CHECK(got.grad_w_k->matrix().leftCols(3) == clean.grad_w_k->matrix().leftCols(3));
   CHECK(got.grad_w_k->matrix().rightCols(3).array().isNaN().all());
   for (Index x = 0; x < 3; ++x) CHECK((*got.grad_b_k)[x] == (*clean.grad_b_k)[x]);
+
+  // Of a value it spoils neither weights nor the gradients of v, but what is multiplied with it.
+  layer = draw_layer<double>(c, true);
+  layer.attention.mask.set_boolean(may_attend);
+  layer.value.matrix()(4, 5) = test::kInfinity;
+  const auto grad_w_v = differentiate(layer).grad_w_v->matrix().eval();
+  CHECK(grad_w_v.leftCols(2) == clean.grad_w_v->matrix().leftCols(2));
+  CHECK(grad_w_v.topRows(5) == clean.grad_w_v->matrix().topRows(5));
+  CHECK((grad_w_v.bottomRightCorner(1, 2).array().abs() == test::kInfinity).all());
 }
 
 TEST_CASE("layers over axes of length 0 have gradients of 0") {

@@ -1,9 +1,11 @@
 // Results of PyTorch: nn.MultiheadAttention and scaled_dot_product_attention.
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "attention/attention_test.h"
+#include "attnlab/attention/multi_head_backward.h"
 #include "attnlab/attention/scaled_dot_product_backward.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/json.h"
@@ -117,6 +119,55 @@ void set_torch_masks(const TorchCase& c, Mask& mask) {
 }
 
 template <class T>
+void check_equal(const TorchCase& c, const std::string& expected, const Tensor<T>& got,
+                 double tolerance) {
+  INFO(expected);
+  CHECK(close(got, test::doubles(c.read(expected).cast<double>()), tolerance));
+}
+
+// torch adds up the gradients of an input that it was given as several, and keeps those of weights
+// as [out, in], one below the other where the weights are.
+template <class T>
+void check_layer_gradients(const TorchCase& c, const MultiHeadGradients<T>& gradients,
+                           double tolerance) {
+  const auto plus = [](Tensor<T> a, const Tensor<T>& b) {
+    for (Index i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  const std::string source = c.attribute<std::string>("source");
+  const Tensor<T>&query = *gradients.grad_query, &key = *gradients.grad_key,
+        &value = *gradients.grad_value;
+  const bool self = source == "self", separate = source == "separate";
+  check_equal(c, "expected_grad_query", self ? plus(plus(query, key), value) : query, tolerance);
+  if (!self) check_equal(c, "expected_grad_key", separate ? key : plus(key, value), tolerance);
+  if (separate) check_equal(c, "expected_grad_value", value, tolerance);
+
+  const auto turned = [](const Tensor<T>& w) { return transposed(w, 0, w.shape()[0]); };
+  const std::array<Tensor<T>, 3> weights = {
+      turned(*gradients.grad_w_q), turned(*gradients.grad_w_k), turned(*gradients.grad_w_v)};
+  if (c.has("expected_grad_in_proj_weight")) {
+    const Index d_model = c.attribute<Index>("d_model");
+    Tensor<T> all({3 * d_model, d_model});
+    for (Index i = 0; i < 3; ++i) {
+      all.matrix().middleRows(i * d_model, d_model) = weights[static_cast<std::size_t>(i)].matrix();
+    }
+    check_equal(c, "expected_grad_in_proj_weight", all, tolerance);
+  } else {
+    check_equal(c, "expected_grad_q_proj_weight", weights[0], tolerance);
+    check_equal(c, "expected_grad_k_proj_weight", weights[1], tolerance);
+    check_equal(c, "expected_grad_v_proj_weight", weights[2], tolerance);
+  }
+  check_equal(c, "expected_grad_out_proj_weight", turned(*gradients.grad_w_o), tolerance);
+  Tensor<T> biases({gradients.grad_b_q->size() * 3});
+  T* end = biases.data();
+  for (const auto* bias : {&gradients.grad_b_q, &gradients.grad_b_k, &gradients.grad_b_v}) {
+    end = std::copy_n((*bias)->data(), (*bias)->size(), end);
+  }
+  check_equal(c, "expected_grad_in_proj_bias", biases, tolerance);
+  check_equal(c, "expected_grad_out_proj_bias", *gradients.grad_b_o, tolerance);
+}
+
+template <class T>
 void check_layer(const TorchCase& c, double tolerance) {
   const auto read = [&](const char* name) { return with_rank(c.read(name).cast<T>(), 3); };
   const auto query = read("query");
@@ -125,12 +176,14 @@ void check_layer(const TorchCase& c, double tolerance) {
   const auto params = torch_params<T>(c);
   Mask mask(query.shape()[0], params.heads, query.shape()[1], key.shape()[1]);
   set_torch_masks(c, mask);
-  const double d_k = static_cast<double>(params.shape().d_k);
-  const auto layer =
-      multi_head(query, key, value, params, mask, {.scale = 1 / std::sqrt(d_k)}, {"weights"});
-  CHECK(close(layer.output, test::doubles(c.read("expected_output").cast<double>()), tolerance));
-  CHECK(close(*layer.attention.weights, test::doubles(c.read("expected_weights").cast<double>()),
-              tolerance));
+  const AttentionSettings settings{.scale = 1 / std::sqrt(static_cast<double>(params.shape().d_k))};
+  const auto layer = multi_head(query, key, value, params, mask, settings, {"weights"});
+  check_equal(c, "expected_output", layer.output, tolerance);
+  check_equal(c, "expected_weights", *layer.attention.weights, tolerance);
+  if (!c.has("grad_output")) return;
+  check_layer_gradients(
+      c, multi_head_backward(query, key, value, params, layer, read("grad_output"), mask, settings),
+      tolerance);
 }
 
 template <class T>
@@ -142,8 +195,7 @@ void check_attention(const TorchCase& c, double tolerance) {
   const AttentionSettings settings{.scale = c.attribute<double>("scale")};
   const auto result = scaled_dot_product(q, k, v, mask, settings, {"weights"});
   const auto check = [&](const Tensor<T>& got, const char* expected) {
-    INFO(expected);
-    CHECK(close(got, test::doubles(c.read(expected).cast<double>()), tolerance));
+    check_equal(c, expected, got, tolerance);
   };
   check(result.output, "expected_Y");
   check(*result.weights, "expected_weights");

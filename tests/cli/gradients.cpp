@@ -53,6 +53,55 @@ TEST_CASE("gradients without that of the output, or with a wrong one, are refuse
   CHECK_FALSE(folder.has("never.npy"));
 }
 
+TEST_CASE("multihead shows the gradients there are beside output and weights") {
+  const TemporaryFolder folder;
+  const std::string grad_output = folder.write("g.csv", "1,2\n3,4\n");
+  const std::vector<std::string> run = {"multihead", "--n",           "2",        "--d-model",
+                                        "2",         "--grad-output", grad_output};
+  const auto keys = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    const auto json = result_of_run(more);
+    std::string names;
+    for (const auto& [name, value] : json["result"].items()) names += name + ' ';
+    return names;
+  };
+  CHECK(keys({}) == "weights output grad_x grad_w_q grad_w_k grad_w_v grad_w_o empty_rows ");
+  CHECK(keys({"--bias", "--role", "cross"}) ==
+        "weights output grad_x grad_memory grad_w_q grad_b_q grad_w_k grad_b_k grad_w_v grad_b_v "
+        "grad_w_o grad_b_o empty_rows ");
+  CHECK(keys({"--show", "grad_x,output"}) == "output grad_x empty_rows ");
+  CHECK(keys({"--show", "none", "--save", "grad_w_o=" + (folder / "w.csv")}) == "empty_rows ");
+  CHECK_FALSE(folder.read("w.csv").empty());
+
+  std::vector<std::string> traced = run;
+  traced.insert(traced.end(), {"--trace", "--quiet"});
+  const std::string self = attnlab(traced).out;
+  CHECK(self.find("grad_x = grad_q w_q^T + grad_k w_k^T + grad_v w_v^T") != std::string::npos);
+  CHECK(self.find("grad_w_k = x^T grad_k") != std::string::npos);
+  traced.insert(traced.end(), {"--role", "cross"});
+  const std::string cross = attnlab(traced).out;
+  CHECK(cross.find("grad_x = grad_q w_q^T\n") != std::string::npos);
+  CHECK(cross.find("grad_w_k = memory^T grad_k") != std::string::npos);
+}
+
+TEST_CASE("gradients that a layer has not are refused by name") {
+  const TemporaryFolder folder;
+  const std::string grad_output = folder.write("g.csv", "1,2\n3,4\n");
+  const std::string never = folder / "never.npy";
+  check_refused({"multihead", "--n", "2", "--show", "grad_x"}, {"show", "grad_x", "--grad-output"});
+  const std::vector<std::string> run = {"multihead",     "--d-model", "2",
+                                        "--grad-output", grad_output, "--n"};
+  const auto refused = [&](std::vector<std::string> more, const std::vector<std::string>& parts) {
+    more.insert(more.begin(), run.begin(), run.end());
+    check_refused(more, parts);
+  };
+  refused({"2", "--show", "grad_memory"}, {"show", "grad_memory", "where there is one"});
+  refused({"2", "--save", "grad_b_q=" + never}, {"save", "grad_b_q", "where there are biases"});
+  refused({"2", "--save", "grad_key=" + never}, {"save", "grad_key", "given apart"});
+  refused({"3", "--save", "output=" + never}, {"grad-output", "[2, 2]", "[3, 2]"});
+  CHECK_FALSE(folder.has("never.npy"));
+}
+
 TEST_CASE("gradcheck says with its exit code whether the gradients agree") {
   std::vector<std::string> run = {"gradcheck", "--n", "3",        "--m",       "4", "--heads", "2",
                                   "--d-k",     "3",   "--causal", "--softcap", "2", "--seed",  "3",

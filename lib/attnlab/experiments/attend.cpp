@@ -15,7 +15,8 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   }
   const DType dtype = raw.dtype;
   const HeadLayout layout = raw.layout;
-  const std::optional<AnyTensor> given_grad_output = read_grad_output(options.gradients, notes);
+  const std::optional<AnyTensor> given_grad_output =
+      read_grad_output(options.gradients.grad_output, notes);
   AttendResult result;
   const auto keep = [&](std::string_view name, const AnyTensor& tensor,
                         std::optional<AnyTensor>& field) {

@@ -19,10 +19,10 @@ Tensor<T> keys_of(const Tensor<T>& all, Index first, Index count) {
 
 }  // namespace
 
-std::optional<AnyTensor> read_grad_output(const GradientOptions& options,
+std::optional<AnyTensor> read_grad_output(const TensorSource& source,
                                           std::vector<std::string>& notes) {
-  if (options.grad_output.empty()) return std::nullopt;
-  return read_tensor(options.grad_output, "grad_output", notes);
+  if (source.empty()) return std::nullopt;
+  return read_tensor(source, "grad_output", notes);
 }
 
 template <class T>

@@ -28,7 +28,7 @@ struct GradientOptions {
 
 // The gradient given, nothing without one. It has no say in the precision: asking for gradients
 // never changes the output. Throws InputError.
-std::optional<AnyTensor> read_grad_output(const GradientOptions& options,
+std::optional<AnyTensor> read_grad_output(const TensorSource& source,
                                           std::vector<std::string>& notes);
 
 // The gradients with respect to the inputs of one attention, each in the form of its input.

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "attnlab/core/error.h"
+#include "attnlab/experiments/input_gradients.h"
 #include "attnlab/experiments/layer_inputs.h"
 #include "attnlab/io/atomic_file.h"
 #include "attnlab/io/tensor_format.h"
@@ -186,6 +187,18 @@ void keep_inputs(LayerInputs& inputs, const Request& want, MultiheadResult& resu
   keep("value", inputs.value, result.value);
 }
 
+// The gradient given, as [batch, n, d_output]; nothing without one.
+template <class T>
+std::optional<Tensor<T>> read_grad_output(const LayerGradientOptions& options,
+                                          const HeadLayout& layout, const Shape& output,
+                                          std::vector<std::string>& notes) {
+  const std::optional<AnyTensor> given = read_grad_output(options.grad_output, notes);
+  if (!given) return std::nullopt;
+  // To the layout a layer's output is that of one head.
+  return layout.split_output(given->cast<T>(), {output[0], 1, output[1], output[2]}, "grad_output")
+      .reshaped(output);
+}
+
 template <class T>
 MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, LayerInputs inputs,
                              const MultiHeadParams<T>& params, DType dtype, Request want,
@@ -200,10 +213,18 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
                               key.shape()[1], /*past=*/0, notes);
   const AttentionSettings settings =
       attention_settings(options.scores, options.run, params.shape().d_k);
+  const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
+  const std::optional<Tensor<T>> grad_output =
+      read_grad_output<T>(options.gradients, layout,
+                          {query.shape()[0], query.shape()[1], params.w_o.shape()[1]}, notes);
   MultiHeadResult<T> layer = multi_head(query, key, value, params, mask, settings, want);
 
-  const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
   MultiheadResult result;
+  std::optional<MultiHeadGradients<T>> gradients;
+  if (grad_output) {
+    gradients = multi_head_backward(query, key, value, params, layer, *grad_output, mask, settings,
+                                    gradients_computed(inputs, want));
+  }
   const auto keep_heads = [&](std::string_view name, Tensor<T>& tensor,
                               std::optional<AnyTensor>& field) {
     if (want.has(name)) field = AnyTensor(layout.restore_scores(std::move(tensor))).cast(dtype);
@@ -220,6 +241,9 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   if (want.has("concat")) result.concat = keep_rows(layer.concat);
   result.output = keep_rows(layer.output);
   note_non_finite("output", *result.output, notes);
+  if (gradients) {
+    result.gradients = layer_gradients(inputs, *std::move(gradients), layout, dtype, want, notes);
+  }
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;

@@ -11,6 +11,7 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/core/request.h"
 #include "attnlab/experiments/attention_matrices.h"
+#include "attnlab/experiments/layer_gradients.h"
 #include "attnlab/experiments/layer_options.h"
 #include "attnlab/experiments/mask_options.h"
 #include "attnlab/experiments/run_options.h"
@@ -33,6 +34,7 @@ struct MultiheadOptions {
   SizeOptions sizes;
   ScoreOptions scores;
   MaskOptions mask;
+  LayerGradientOptions gradients;
   RunOptions run;
 
   static constexpr auto fields() {
@@ -42,7 +44,8 @@ struct MultiheadOptions {
               "encoder: x attends to itself; decoder: the same, causal; cross: x attends to the "
               "memory; auto is encoder, or cross with a memory"),
         group("Inputs", &O::inputs), group("Layer", &O::layer), group("Sizes", &O::sizes),
-        group("Scores", &O::scores), group("Masks", &O::mask), group("Run", &O::run));
+        group("Scores", &O::scores), group("Masks", &O::mask), group("Gradients", &O::gradients),
+        group("Run", &O::run));
   }
 };
 
@@ -51,6 +54,7 @@ struct MultiheadResult {
   std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v;
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
+  LayerGradients gradients;
   Index empty_rows = 0;
   std::optional<LayerTensors> layer;  // to be saved, where that was asked for
   std::vector<std::string> notes;
@@ -85,12 +89,13 @@ struct MultiheadResult {
         field("b_o", &R::b_o, "output bias", {.shape = "[d_output]"}),
         field("output", &R::output, "the heads' findings, mixed",
               {.formula = "concat w_o + b_o", .shape = "[.., n, d_output]", .shown = true}),
+        group("", &R::gradients),
         field("empty_rows", &R::empty_rows,
               "query rows, over all heads, that may attend to no key"));
   }
 };
 
-// Throws InputError. `want` names the matrices to keep.
+// Throws InputError. `want` names the matrices to keep; gradients exist with a grad_output.
 MultiheadResult multihead(const MultiheadOptions& options, const Request& want);
 
 }  // namespace attnlab
