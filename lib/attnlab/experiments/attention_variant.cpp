@@ -72,6 +72,7 @@ class VariantRows {
     std::vector<HeadRows> heads = scores(block);
     if (a_.axis == SoftmaxAxis::queries) sum_keys(block.batch);
     std::vector<Matrix<double>> outputs;
+    outputs.reserve(heads.size());
     for (Index h = 0; h < a_.heads(); ++h) {
       outputs.push_back(head_output(block, h, heads));
     }
@@ -92,6 +93,7 @@ class VariantRows {
 
   std::vector<HeadRows> scores(const RowBlock& block) const {
     std::vector<HeadRows> heads;
+    heads.reserve(static_cast<std::size_t>(a_.heads()));
     for (Index h = 0; h < a_.heads(); ++h) heads.push_back(head_scores(block, h));
     return heads;
   }

@@ -34,6 +34,7 @@ std::vector<RowBlock> sampled(const AttentionVariant& variant, double most) {
       std::max(1.0, most / variant.work() * static_cast<double>(blocks.size())));
   if (affordable >= blocks.size()) return blocks;
   std::vector<RowBlock> sample;
+  sample.reserve(affordable);
   for (std::size_t i = 0; i < affordable; ++i) {
     sample.push_back(blocks[i * blocks.size() / affordable]);
   }
@@ -213,6 +214,7 @@ class Search {
 std::string joined(const std::vector<const Mistake*>& mistakes, std::string_view Mistake::*text,
                    const AttentionVariant& asked) {
   std::vector<std::string> parts;
+  parts.reserve(mistakes.size());
   for (const Mistake* mistake : mistakes) parts.push_back(mistake_text(mistake->*text, asked));
   return fmt::format("{}", fmt::join(parts, " and "));
 }
@@ -222,6 +224,7 @@ std::string joined(const std::vector<const Mistake*>& mistakes, std::string_view
 std::string Finding::name() const {
   if (mistakes.empty()) return "correct";
   std::vector<std::string_view> names;
+  names.reserve(mistakes.size());
   for (const Mistake* mistake : mistakes) names.push_back(mistake->name);
   return fmt::format("{}", fmt::join(names, " + "));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -47,7 +48,8 @@ bool swaps_axes(const Call& a) {
 bool capped(const Call& a) { return a.softcap.has_value(); }
 bool masks(const Call& a) { return a.mask.masks(); }
 bool many_masks(const Call& a) {
-  return causal(a) + windowed(a) + has_lengths(a) + !a.mask.mask.empty() > 1;
+  const std::array<bool, 4> given = {causal(a), windowed(a), has_lengths(a), !a.mask.mask.empty()};
+  return std::count(given.begin(), given.end(), true) > 1;
 }
 
 void set_diagonal(Call& a, Align align) {
