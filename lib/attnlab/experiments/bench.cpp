@@ -34,6 +34,7 @@ std::string name_of(Kernel kernel) {
 template <class Choice>
 void require_choices(const std::vector<Choice>& list, const char* field) {
   std::vector<Index> values;
+  values.reserve(list.size());
   for (const Choice choice : list) values.push_back(static_cast<Index>(choice));
   if (std::set(values.begin(), values.end()).size() == values.size() && !values.empty()) return;
   throw InputError("", field, "", "need one or more, none of them twice");
@@ -187,6 +188,7 @@ std::string bench_finding(const std::vector<BenchRow>& rows) {
 BenchResult bench(const BenchOptions& options, const Watch& watch) {
   const std::vector<BenchCase> cases = bench_cases(options);
   std::vector<double> costs;
+  costs.reserve(cases.size());
   for (const BenchCase& one : cases) costs.push_back(expected_seconds(one, options));
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   BenchResult result;

@@ -35,7 +35,7 @@ bool is_tiny(std::string_view digits) {
 // A string that grows by single characters is slow.
 template <class T>
 void append_formatted(std::string& out, T value) {
-  std::array<char, 32> text;  // more than the longest float64, -2.2250738585072014e-308
+  std::array<char, 32> text{};  // more than the longest float64, -2.2250738585072014e-308
   out.append(text.data(), fmt::format_to(text.data(), FMT_COMPILE("{}"), value));
 }
 

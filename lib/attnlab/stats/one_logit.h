@@ -60,8 +60,8 @@ class OneLogit {
   using Values = Eigen::Matrix<double, kRows, 1>;
   struct Average {
     Values mean;
-    double shift;   // the mean of w under A_2 less that under A_1
-    double spread;  // E e^{2w} exp(-e^w) (w - its mean under A_2)^2
+    double shift = 0;   // the mean of w under A_2 less that under A_1
+    double spread = 0;  // E e^{2w} exp(-e^w) (w - its mean under A_2)^2
   };
   // All 0 where no w is in reach.
   Average at(Index i);
