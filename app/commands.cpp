@@ -41,10 +41,9 @@ std::vector<std::string> matrices_asked_for(const SoftmaxOptions& options) {
   return {};
 }
 
-void save_multihead(const MultiheadOptions& options, const MultiheadResult& result) {
-  if (result.layer) write_layer(options.layer.save_params.path, *result.layer, "save_params");
-}
-void save_weights(const WeightsOptions& options, const WeightsResult& result) {
+// The layer of --save-params.
+template <class Options, class Result>
+void save_layer(const Options& options, const Result& result) {
   if (result.layer) write_layer(options.layer.save_params.path, *result.layer, "save_params");
 }
 
@@ -66,7 +65,7 @@ std::vector<Command> all_commands() {
                    "  attnlab multihead --x X.npy --params layer.safetensors --heads 4 --causal\n"
                    "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights\n"
                    "  attnlab multihead --x X.npy --params layer.safetensors --grad-output G.npy",
-                   multihead, {.also_shown = matrices_asked_for, .save = save_multihead}),
+                   multihead, {.also_shown = matrices_asked_for, .save = save_layer}),
       make_command("roles", "encoder, masked decoder and cross attention side by side",
                    "  attnlab roles --n-source 5 --n-target 4 --heads 2\n"
                    "  attnlab roles --source X.npy --target Y.npy --show all",
@@ -76,7 +75,7 @@ std::vector<Command> all_commands() {
                    "  attnlab weights --q Q.npy --k K.npy --causal --top 3",
                    weights,
                    {.table = weights_map,
-                    .save = save_weights,
+                    .save = save_layer,
                     .walked_by = "attend --trace or multihead --trace"}),
       make_command("softmax", "softmax values, Jacobian and overflow",
                    "  attnlab softmax 1 2 3 --jacobian\n"
@@ -85,8 +84,9 @@ std::vector<Command> all_commands() {
       make_command("gradcheck",
                    "the backward pass against central differences; exit code 1 when they differ",
                    "  attnlab gradcheck --n 4 --m 5 --d-k 3 --heads 2 --causal --softcap 2\n"
-                   "  attnlab gradcheck --q Q.npy --k K.npy --v V.npy --dtype float32",
-                   gradcheck, {.exit_code = exit_code_of}),
+                   "  attnlab gradcheck --q Q.npy --k K.npy --v V.npy --dtype float32\n"
+                   "  attnlab gradcheck --d-model 8 --heads 4 --kv-heads 2 --bias --role decoder",
+                   gradcheck, {.save = save_layer, .exit_code = exit_code_of}),
       make_command("compare", "how two tensors or results differ; exit code 1 when they do",
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
                    "  attnlab compare first.json second.json",

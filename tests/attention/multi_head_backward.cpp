@@ -56,7 +56,7 @@ MultiHeadResult<T> forward(const DrawnLayer<T>& at) {
 
 template <class T>
 MultiHeadGradients<T> differentiate(const DrawnLayer<T>& at,
-                                    const Request& want = kMultiHeadGradients) {
+                                    const Request& want = all_layer_gradients()) {
   return multi_head_backward(at.query, at.key, at.value, at.params, forward(at), at.grad_output,
                              at.attention.mask, at.attention.settings, want);
 }

@@ -120,5 +120,18 @@ TEST_CASE("gradcheck says with its exit code whether the gradients agree") {
   check_refused({"gradcheck", "--tolerance", "-1"}, {"tolerance", "-1"});
 }
 
+TEST_CASE("gradcheck of a layer writes the layer it was of") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "layer.safetensors";
+  const auto drawn = result_of_run({"gradcheck", "--role", "decoder", "--d-model", "4", "--heads",
+                                    "2", "--bias", "--n", "3", "--save-params", path});
+  CHECK(drawn["result"]["passed"] == true);
+  CHECK(drawn["result"]["rows"].size() == 9);
+  CHECK(drawn["result"]["rows"][4]["tensor"] == "b_k");
+  CHECK(drawn["result"]["rows"][4]["relative_error"].is_null());
+  const auto read = result_of_run({"gradcheck", "--role", "decoder", "--params", path, "--n", "3"});
+  CHECK(read["result"] == drawn["result"]);
+}
+
 }  // namespace
 }  // namespace attnlab

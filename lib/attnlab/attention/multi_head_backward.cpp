@@ -150,6 +150,11 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads
 
 }  // namespace
 
+Request all_layer_gradients() {
+  return {"grad_query", "grad_key", "grad_value", "grad_w_q", "grad_b_q", "grad_w_k",
+          "grad_b_k",   "grad_w_v", "grad_b_v",   "grad_w_o", "grad_b_o"};
+}
+
 template <class T>
 MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T>& key,
                                           const Tensor<T>& value, const MultiHeadParams<T>& params,

@@ -15,10 +15,8 @@ struct MultiHeadGradients {
   std::optional<Tensor<T>> grad_w_o, grad_b_o;
 };
 
-// Every gradient there can be.
-inline const Request kMultiHeadGradients = {"grad_query", "grad_key", "grad_value", "grad_w_q",
-                                            "grad_b_q",   "grad_w_k", "grad_b_k",   "grad_w_v",
-                                            "grad_b_v",   "grad_w_o", "grad_b_o"};
+// The names of every gradient there can be.
+Request all_layer_gradients();
 
 // The backward pass of multi_head: with grad_output = dL/d output [batch, n, d_output],
 //
@@ -48,6 +46,6 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
                                           const MultiHeadResult<T>& forward,
                                           const Tensor<T>& grad_output, const Mask& mask,
                                           const AttentionSettings& settings,
-                                          const Request& want = kMultiHeadGradients);
+                                          const Request& want = all_layer_gradients());
 
 }  // namespace attnlab

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "attnlab/attention/scaled_dot_product_backward.h"
+#include "attnlab/experiments/layer_check.h"
+#include "attnlab/experiments/through_layer.h"
 
 namespace attnlab {
 namespace {
@@ -65,16 +67,36 @@ void check_gradients(const GradcheckOptions& options, RawAttentionInputs raw,
   });
 }
 
-}  // namespace
-
-GradcheckResult gradcheck(const GradcheckOptions& options, const Request& /*want*/) {
-  GradcheckResult result;
+void check_attention(const GradcheckOptions& options, GradcheckResult& result) {
+  require_defaults(options.layer, "is for a layer: give its input x, params, d_model or role too");
   RawAttentionInputs raw = read_attention_inputs(options.query_key, options.value, options.sizes,
                                                  options.run.seed, result.notes);
   result.tolerance = options.tolerance.value_or(default_tolerance(raw.dtype));
   visit_compute_type(raw.dtype, [&](auto tag) {
     check_gradients<typename decltype(tag)::type>(options, std::move(raw), result);
   });
+}
+
+void check_through_layer(const GradcheckOptions& options, GradcheckResult& result) {
+  constexpr std::string_view kRule = "give either q, k and v or a layer and its inputs";
+  require_defaults(options.query_key, kRule);
+  require_defaults(options.value, kRule);
+  MultiheadResult layer = multihead(through_layer(options), checked_matrices());
+  result.notes = std::move(layer.notes);
+  result.tolerance = options.tolerance.value_or(default_tolerance(layer.output->dtype()));
+  result.rows = check_layer(layer, result.tolerance, options.run, result.notes);
+  result.layer = std::move(layer.layer);
+}
+
+}  // namespace
+
+GradcheckResult gradcheck(const GradcheckOptions& options, const Request& /*want*/) {
+  GradcheckResult result;
+  if (names_a_layer(options)) {
+    check_through_layer(options, result);
+  } else {
+    check_attention(options, result);
+  }
   for (const GradientCheck& row : result.rows) {
     if (!(row.resolution > result.tolerance * row.norm)) continue;
     result.notes.push_back(

@@ -10,16 +10,20 @@
 #include "attnlab/experiments/attention_inputs.h"
 #include "attnlab/experiments/gradient_check.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/multihead.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
 namespace attnlab {
 
 // The backward pass of attention against central differences of the forward pass, on given (or
-// drawn) Q, K, V.
+// drawn) Q, K, V, or that of a layer where the options name one.
 struct GradcheckOptions {
   QueryKeyOptions query_key;
   ValueOptions value;
+  Role role = Role::automatic;
+  LayerInputOptions inputs;
+  LayerOptions layer;
   SizeOptions sizes;
   ScoreOptions scores;
   MaskOptions mask;
@@ -31,7 +35,9 @@ struct GradcheckOptions {
   static constexpr auto fields() {
     using O = GradcheckOptions;
     return std::tuple(
-        group("Inputs", &O::query_key), group("Inputs", &O::value), group("Sizes", &O::sizes),
+        group("Of attention", &O::query_key), group("Of attention", &O::value),
+        field("role", &O::role, "of a layer, as in multihead: encoder, decoder or cross"),
+        group("Of a layer", &O::inputs), group("Layer", &O::layer), group("Sizes", &O::sizes),
         group("Scores", &O::scores), group("Masks", &O::mask),
         field("tolerance", &O::tolerance,
               "relative error allowed; by the dtype of the backward pass unless given: float64 "
@@ -45,6 +51,7 @@ struct GradcheckResult {
   std::vector<GradientCheck> rows;
   double tolerance = 0;
   bool passed = true;
+  std::optional<LayerTensors> layer;  // to be saved, where that was asked for
   std::vector<std::string> notes;
 
   static constexpr auto fields() {
@@ -58,8 +65,8 @@ struct GradcheckResult {
 // The loss is the output weighted with standard normals drawn from the seed, never its plain sum:
 // the weights of a row sum to 1, so that the sum does not change with the scores and would hide a
 // wrong Jacobian. The backward pass runs in the dtype, the differences always in float64, at the
-// same inputs. With a past, rows k and v are about past and current keys together. Throws
-// InputError.
+// same inputs. With a past, rows k and v are about past and current keys together. A layer has rows
+// for its inputs, weights and biases, see check_layer. Throws InputError.
 GradcheckResult gradcheck(const GradcheckOptions& options, const Request& want);
 
 }  // namespace attnlab

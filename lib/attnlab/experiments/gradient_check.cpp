@@ -36,7 +36,7 @@ Differences central_differences(const std::function<Tensor<double>(const Tensor<
 }
 
 GradientCheck check_gradient(std::string_view tensor, const Tensor<double>& gradient,
-                             const Differences& differences, double tolerance) {
+                             const Differences& differences, double tolerance, double terms) {
   GradientCheck check;
   check.tensor = tensor;
   check.resolution = differences.resolution;
@@ -54,9 +54,9 @@ GradientCheck check_gradient(std::string_view tensor, const Tensor<double>& grad
   }
   check.norm = std::sqrt(squares);
   const double error = std::sqrt(error_squares);
-  if (check.norm != 0) check.relative_error = error / check.norm;
-  check.passed =
-      std::isfinite(error) && error <= std::max(tolerance * check.norm, check.resolution);
+  if (check.norm > check.resolution) check.relative_error = error / check.norm;
+  check.passed = std::isfinite(error) &&
+                 error <= std::max(tolerance * std::max(check.norm, terms), check.resolution);
   return check;
 }
 

@@ -40,7 +40,9 @@ struct GradientCheck {
     using R = GradientCheck;
     return std::tuple(
         field("tensor", &R::tensor, "what is differentiated by"),
-        field("relative_error", &R::relative_error, "||gradient - differences|| / ||differences||"),
+        field("relative_error", &R::relative_error,
+              "||gradient - differences|| / ||differences||, nothing where differences are within "
+              "the resolution"),
         field("max_abs_error", &R::max_abs_error, "max |gradient - differences|"),
         field("where", &R::where, "index of the largest absolute error"),
         field("norm", &R::norm, "||differences||"),
@@ -51,8 +53,10 @@ struct GradientCheck {
 };
 
 // Passes when ||gradient - differences|| is at most tolerance ||differences||, or the resolution
-// where that is more. NaN and infinities on either side fail. The two have the same shape.
+// where that is more. A gradient that is a sum of terms which cancel has their rounding: `terms` is
+// the norm that tolerance is of where it is more. NaN and infinities on either side fail. The two
+// have the same shape.
 GradientCheck check_gradient(std::string_view tensor, const Tensor<double>& gradient,
-                             const Differences& differences, double tolerance);
+                             const Differences& differences, double tolerance, double terms = 0);
 
 }  // namespace attnlab

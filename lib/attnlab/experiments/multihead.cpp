@@ -209,8 +209,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   MaskOptions mask_options = options.mask;
   mask_options.causal = use.causal;
   want = steps_taken(std::move(want), options.scores, mask_options);
-  const Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
-                              key.shape()[1], /*past=*/0, notes);
+  Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
+                        key.shape()[1], /*past=*/0, notes);
   const AttentionSettings settings =
       attention_settings(options.scores, options.run, params.shape().d_k);
   const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
@@ -247,6 +247,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
+  result.call = MultiheadCall{std::move(mask), settings, params.kv_heads, layout};
   result.notes = std::move(notes);
   return result;
 }

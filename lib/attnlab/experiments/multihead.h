@@ -11,6 +11,7 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/core/request.h"
 #include "attnlab/experiments/attention_matrices.h"
+#include "attnlab/experiments/head_layout.h"
 #include "attnlab/experiments/layer_gradients.h"
 #include "attnlab/experiments/layer_options.h"
 #include "attnlab/experiments/mask_options.h"
@@ -49,6 +50,14 @@ struct MultiheadOptions {
   }
 };
 
+// How the layer was applied.
+struct MultiheadCall {
+  Mask mask;
+  AttentionSettings settings;
+  Index kv_heads = 1;
+  HeadLayout layout;
+};
+
 struct MultiheadResult {
   std::optional<AnyTensor> x, memory, query, key, value;
   std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v;
@@ -57,6 +66,7 @@ struct MultiheadResult {
   LayerGradients gradients;
   Index empty_rows = 0;
   std::optional<LayerTensors> layer;  // to be saved, where that was asked for
+  std::optional<MultiheadCall> call;  // for who applies the layer again
   std::vector<std::string> notes;
 
   static constexpr auto fields() {

@@ -8,28 +8,14 @@
 
 #include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/error.h"
-#include "attnlab/experiments/layer_inputs.h"
+#include "attnlab/experiments/through_layer.h"
 #include "attnlab/io/tensor_file.h"
 
 namespace attnlab {
 namespace {
 
-bool names_a_layer(const WeightsOptions& options) {
-  const LayerOptions& layer = options.layer;
-  return gives_layer_inputs(options.inputs) || !layer.params.empty() || layer.d_model ||
-         options.role != Role::automatic || options.projections;
-}
-
-MultiheadResult through_layer(const WeightsOptions& options) {
-  MultiheadOptions layer;
-  layer.role = options.role;
-  layer.inputs = options.inputs;
-  layer.layer = options.layer;
-  layer.sizes = options.sizes;
-  layer.scores = options.scores;
-  layer.mask = options.mask;
-  layer.run = options.run;
-  return multihead(layer, {"weights", "w_q", "w_k", "w_v", "w_o"});
+bool uses_layer(const WeightsOptions& options) {
+  return names_a_layer(options) || options.projections;
 }
 
 // softmax(mask(scale q k^T)) as attend computes it; the values do not matter to it.
@@ -54,16 +40,6 @@ WeightsResult from_query_key(const WeightsOptions& options) {
   return result;
 }
 
-// Options that would change nothing may not be given.
-template <class S>
-void require_defaults(const S& options, std::string_view rule) {
-  S given = options, initial;
-  const std::vector<OptionRef> refs = options_of(given), defaults = options_of(initial);
-  if (const OptionRef* option = first_changed(refs, defaults)) {
-    throw InputError("", option->name, value_of(*option), rule);
-  }
-}
-
 void check_use(const WeightsOptions& options) {
   if (!options.weights.empty()) {
     constexpr std::string_view kRule =
@@ -72,7 +48,7 @@ void check_use(const WeightsOptions& options) {
     require_defaults(options.sizes, kRule);
     require_defaults(options.scores, kRule);
     require_defaults(options.mask, kRule);
-  } else if (!names_a_layer(options)) {
+  } else if (!uses_layer(options)) {
     require_defaults(options.layer,
                      "is for weights of a layer: give its input x, params or d_model too");
     if (options.sizes.d_v) {
@@ -92,7 +68,7 @@ void check_use(const WeightsOptions& options) {
 void require_one_source(const WeightsOptions& options) {
   const bool given = !options.weights.empty();
   const bool query_key = !options.query_key.q.empty() || !options.query_key.k.empty();
-  const bool layer = names_a_layer(options);
+  const bool layer = uses_layer(options);
   if (given && (query_key || layer)) {
     throw InputError("", "weights", options.weights.path,
                      "give either a weight matrix or what to compute it from");
@@ -202,8 +178,9 @@ WeightsResult weights(const WeightsOptions& options, const Request& /*want*/) {
   require_one_source(options);
   check_use(options);
   WeightsResult result;
-  if (names_a_layer(options)) {
-    MultiheadResult layer = through_layer(options);
+  if (uses_layer(options)) {
+    MultiheadResult layer =
+        multihead(through_layer(options), {"weights", "w_q", "w_k", "w_v", "w_o"});
     result.notes = std::move(layer.notes);
     result.layer = std::move(layer.layer);
     if (options.projections) {

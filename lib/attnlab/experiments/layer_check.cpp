@@ -1,0 +1,167 @@
+#include "attnlab/experiments/layer_check.h"
+
+#include <utility>
+
+#include "attnlab/attention/multi_head_backward.h"
+#include "attnlab/experiments/layer_inputs.h"
+
+namespace attnlab {
+namespace {
+
+template <class T>
+MultiHeadParams<T> params_of(const MultiheadResult& layer) {
+  const auto optional = [](const std::optional<AnyTensor>& bias) -> std::optional<Tensor<T>> {
+    if (!bias) return std::nullopt;
+    return bias->cast<T>();
+  };
+  return {.heads = layer.call->mask.heads(),
+          .kv_heads = layer.call->kv_heads,
+          .w_q = layer.w_q->cast<T>(),
+          .w_k = layer.w_k->cast<T>(),
+          .w_v = layer.w_v->cast<T>(),
+          .w_o = layer.w_o->cast<T>(),
+          .b_q = optional(layer.b_q),
+          .b_k = optional(layer.b_k),
+          .b_v = optional(layer.b_v),
+          .b_o = optional(layer.b_o)};
+}
+
+// Where a layer is differentiated.
+template <class T>
+struct Point {
+  LayerInputs inputs;
+  MultiHeadParams<T> params;
+
+  Tensor<T> query() const { return with_batch<T>(inputs.queries()); }
+  Tensor<T> key() const { return with_batch<T>(inputs.keys()); }
+  Tensor<T> value() const { return with_batch<T>(inputs.values()); }
+  MultiHeadResult<T> forward(const Mask& mask, const AttentionSettings& settings) const {
+    return multi_head(query(), key(), value(), params, mask, settings);
+  }
+};
+
+template <class T>
+Point<T> point_of(const MultiheadResult& layer) {
+  return {{layer.x, layer.memory, layer.query, layer.key, layer.value}, params_of<T>(layer)};
+}
+
+Request all_gradients() {
+  Request request;
+  for (const ResultRef& gradient : columns_of<LayerGradients>()) request.add(gradient.name);
+  return request;
+}
+
+template <class T>
+LayerGradients differentiate(const MultiheadResult& layer, const AnyTensor& cotangent,
+                             std::vector<std::string>& notes) {
+  const MultiheadCall& call = *layer.call;
+  const Point<T> at = point_of<T>(layer);
+  const Request all = all_gradients();
+  MultiHeadGradients<T> gradients = multi_head_backward(
+      at.query(), at.key(), at.value(), at.params, at.forward(call.mask, call.settings),
+      cotangent.cast<T>(), call.mask, call.settings, gradients_computed(at.inputs, all));
+  return layer_gradients(at.inputs, std::move(gradients), call.layout, layer.output->dtype(), all,
+                         notes);
+}
+
+// The checks of one layer, row by row.
+class LayerCheck {
+ public:
+  LayerCheck(const MultiheadResult& layer, double tolerance, const RunOptions& run,
+             const AnyTensor& cotangent)
+      : at_(point_of<double>(layer)),
+        mask_(layer.call->mask),
+        settings_(layer.call->settings),
+        cotangent_(cotangent.cast<double>()),
+        tolerance_(tolerance),
+        threads_(run.threads) {
+    // The differences take the threads; every forward pass in them has one.
+    settings_.threads = 1;
+  }
+
+  void input(std::string_view name, std::optional<AnyTensor> LayerInputs::*member,
+             const std::optional<AnyTensor>& gradient) {
+    if (!gradient) return;
+    check(name, (at_.inputs.*member)->cast<double>(), *gradient,
+          [member](Point<double>& point, const Tensor<double>& moved) {
+            point.inputs.*member = AnyTensor(moved);
+          });
+  }
+
+  void weight(std::string_view name, Tensor<double> MultiHeadParams<double>::*member,
+              const std::optional<AnyTensor>& gradient) {
+    check(name, at_.params.*member, *gradient,
+          [member](Point<double>& point, const Tensor<double>& moved) {
+            point.params.*member = moved;
+          });
+  }
+
+  void bias(std::string_view name, std::optional<Tensor<double>> MultiHeadParams<double>::*member,
+            const std::optional<AnyTensor>& gradient, double terms = 0) {
+    if (!gradient) return;
+    check(
+        name, *(at_.params.*member), *gradient,
+        [member](Point<double>& point, const Tensor<double>& moved) {
+          point.params.*member = moved;
+        },
+        terms);
+  }
+
+  std::vector<GradientCheck> rows;
+
+ private:
+  template <class Move>
+  void check(std::string_view name, const Tensor<double>& centre, const AnyTensor& gradient,
+             const Move& move, double terms = 0) {
+    const auto output = [&](const Tensor<double>& moved) {
+      Point<double> point = at_;
+      move(point, moved);
+      return point.forward(mask_, settings_).output;
+    };
+    const Differences differences = central_differences(output, centre, cotangent_, threads_);
+    rows.push_back(check_gradient(name, gradient.cast<double>(), differences, tolerance_, terms));
+  }
+
+  Point<double> at_;
+  const Mask& mask_;
+  AttentionSettings settings_;
+  Tensor<double> cotangent_;
+  double tolerance_;
+  Index threads_;
+};
+
+}  // namespace
+
+Request checked_matrices() {
+  return {"x",   "memory", "query", "key", "value", "w_q", "b_q",
+          "w_k", "b_k",    "w_v",   "b_v", "w_o",   "b_o"};
+}
+
+std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tolerance,
+                                       const RunOptions& run, std::vector<std::string>& notes) {
+  const Mask& mask = layer.call->mask;
+  const AnyTensor cotangent = draw_normal({mask.batch(), mask.queries(), layer.output->shape()[-1]},
+                                          run.seed, Stream::sample_grad_output);
+  const LayerGradients g = visit_compute_type(layer.output->dtype(), [&](auto tag) {
+    return differentiate<typename decltype(tag)::type>(layer, cotangent, notes);
+  });
+
+  LayerCheck check(layer, tolerance, run, cotangent);
+  check.input("x", &LayerInputs::x, g.grad_x);
+  check.input("memory", &LayerInputs::memory, g.grad_memory);
+  check.input("query", &LayerInputs::query, g.grad_query);
+  check.input("key", &LayerInputs::key, g.grad_key);
+  check.input("value", &LayerInputs::value, g.grad_value);
+  using Params = MultiHeadParams<double>;
+  check.weight("w_q", &Params::w_q, g.grad_w_q);
+  check.bias("b_q", &Params::b_q, g.grad_b_q);
+  check.weight("w_k", &Params::w_k, g.grad_w_k);
+  check.bias("b_k", &Params::b_k, g.grad_b_k, check.rows.back().norm);
+  check.weight("w_v", &Params::w_v, g.grad_w_v);
+  check.bias("b_v", &Params::b_v, g.grad_b_v);
+  check.weight("w_o", &Params::w_o, g.grad_w_o);
+  check.bias("b_o", &Params::b_o, g.grad_b_o);
+  return std::move(check.rows);
+}
+
+}  // namespace attnlab
