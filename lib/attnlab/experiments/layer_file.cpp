@@ -4,94 +4,49 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
+#include <utility>
 
 #include "attnlab/core/error.h"
 #include "attnlab/experiments/precision.h"
+#include "attnlab/io/tensor_archive.h"
+#include "attnlab/io/tensor_format.h"
 
 namespace attnlab {
 namespace {
 
-// Where one of our tensors is found in a file.
-struct Piece {
-  std::string_view name;    // in the file, after the prefix
-  bool transposed = false;  // the file has [out, in]
-  Index part = 0;           // which of `parts` equal pieces along the first axis
-  Index parts = 1;
-};
-
-struct Layout {
-  std::string_view name;
-  ParamsLayout kind;
-  Piece w_q, w_k, w_v, w_o;
-  Piece b_q, b_k, b_v, b_o;  // absent from the layer when the file does not have them
-
-  std::array<const Piece*, 4> weights() const { return {&w_q, &w_k, &w_v, &w_o}; }
-  std::array<const Piece*, 4> biases() const { return {&b_q, &b_k, &b_v, &b_o}; }
-};
-
-constexpr std::array<Layout, 3> kLayouts = {{
-    {.name = "attnlab",
-     .kind = ParamsLayout::attnlab,
-     .w_q = {"w_q"},
-     .w_k = {"w_k"},
-     .w_v = {"w_v"},
-     .w_o = {"w_o"},
-     .b_q = {"b_q"},
-     .b_k = {"b_k"},
-     .b_v = {"b_v"},
-     .b_o = {"b_o"}},
-    {.name = "torch",
-     .kind = ParamsLayout::torch,
-     .w_q = {"in_proj_weight", true, 0, 3},
-     .w_k = {"in_proj_weight", true, 1, 3},
-     .w_v = {"in_proj_weight", true, 2, 3},
-     .w_o = {"out_proj.weight", true},
-     .b_q = {"in_proj_bias", false, 0, 3},
-     .b_k = {"in_proj_bias", false, 1, 3},
-     .b_v = {"in_proj_bias", false, 2, 3},
-     .b_o = {"out_proj.bias"}},
-    // nn.MultiheadAttention with kdim or vdim keeps the three projections apart.
-    {.name = "torch",
-     .kind = ParamsLayout::torch,
-     .w_q = {"q_proj_weight", true},
-     .w_k = {"k_proj_weight", true},
-     .w_v = {"v_proj_weight", true},
-     .w_o = {"out_proj.weight", true},
-     .b_q = {"in_proj_bias", false, 0, 3},
-     .b_k = {"in_proj_bias", false, 1, 3},
-     .b_v = {"in_proj_bias", false, 2, 3},
-     .b_o = {"out_proj.bias"}},
-}};
-
-// [rows, columns] of `piece` in a tensor of the file, in our orientation.
+// `piece` of a tensor of the file, in our orientation.
 template <class T>
-Tensor<T> cut(const Tensor<T>& tensor, const Piece& piece, int rank, const std::string& path,
+Tensor<T> cut(const Tensor<T>& tensor, const LayerPiece& piece, int rank, const std::string& path,
               const std::string& name) {
   const Shape& shape = tensor.shape();
   if (shape.rank() != rank) {
     throw InputError(path, name, shape.str(), fmt::format("need rank {}", rank));
   }
-  if (shape[0] % piece.parts != 0) {
-    throw InputError(
-        path, name, shape.str(),
-        fmt::format("the first axis must be a multiple of {}: queries, keys and values",
-                    piece.parts));
+  const bool first = rank == 1 || piece.transposed;
+  const Index outputs = shape[first ? 0 : 1];
+  if (outputs % piece.parts != 0) {
+    throw InputError(path, name, shape.str(),
+                     fmt::format("the {} axis must be a multiple of {}: queries, keys and values",
+                                 first ? "first" : "second", piece.parts));
   }
-  const Index rows = shape[0] / piece.parts;
-  const Index columns = rank == 2 ? shape[1] : 1;
-  const ConstMatrixMap<T> part(tensor.data() + piece.part * rows * columns, rows, columns);
-  Tensor<T> result = Tensor<T>::uninitialized(rank == 1          ? Shape{rows}
-                                              : piece.transposed ? Shape{columns, rows}
-                                                                 : Shape{rows, columns});
+  const Index size = outputs / piece.parts;
+  if (rank == 1) {
+    Tensor<T> result = Tensor<T>::uninitialized({size});
+    std::copy_n(tensor.data() + piece.part * size, size, result.data());
+    return result;
+  }
+  const ConstMatrixMap<T> all(tensor.data(), shape[0], shape[1]);
+  Tensor<T> result = Tensor<T>::uninitialized({shape[piece.transposed ? 1 : 0], size});
   if (piece.transposed) {
-    result.matrix() = part.transpose();
+    result.matrix() = all.middleRows(piece.part * size, size).transpose();
   } else {
-    std::copy_n(part.data(), part.size(), result.data());
+    result.matrix() = all.middleCols(piece.part * size, size);
   }
   return result;
 }
 
-std::optional<Index> heads_in(const SafetensorsFile& file, const char* key) {
+std::optional<Index> heads_in(const TensorArchive& file, const char* key) {
   const auto& metadata = file.metadata();
   const auto entry = metadata.find(key);
   if (entry == metadata.end()) return std::nullopt;
@@ -105,51 +60,47 @@ std::optional<Index> heads_in(const SafetensorsFile& file, const char* key) {
   return heads;
 }
 
-bool holds(const SafetensorsFile& file, const Layout& layout, const std::string& prefix) {
-  const auto pieces = layout.weights();
-  return std::all_of(pieces.begin(), pieces.end(), [&](const Piece* piece) {
-    return file.has(prefix + std::string(piece->name));
-  });
-}
-
-// The layout the file holds a layer in. Throws InputError when there is none of the kind asked for.
-std::size_t find_layout(const SafetensorsFile& file, ParamsLayout kind, const std::string& prefix) {
-  std::string wanted;
-  for (std::size_t i = 0; i < kLayouts.size(); ++i) {
-    const Layout& layout = kLayouts[i];
-    if (kind != ParamsLayout::automatic && kind != layout.kind) continue;
-    if (holds(file, layout, prefix)) return i;
-    if (!wanted.empty()) wanted += ", or ";
-    wanted += fmt::format("{0}{1} {0}{2} ...", prefix, layout.w_q.name, layout.w_o.name);
-  }
-  std::string found;
-  for (const TensorInfo& tensor : file.tensors()) found += (found.empty() ? "" : " ") + tensor.name;
-  throw InputError(file.path(), "params", found.empty() ? "no tensors" : found,
-                   fmt::format("need a layer of {} layout: {}",
-                               kind == ParamsLayout::automatic
-                                   ? "a known"
-                                   : kChoiceNames<ParamsLayout>[static_cast<std::size_t>(kind)],
-                               wanted));
+// By the name, or where that says nothing the first bytes.
+std::unique_ptr<TensorArchive> open_layer(const std::string& path) {
+  InputFile file(path, "params");
+  const TensorFormat format =
+      format_of_name(path) ? *format_of_name(path) : format_of_content(file);
+  return open_archive(std::move(file), format);
 }
 
 }  // namespace
 
-LayerFile::LayerFile(const std::string& path, ParamsLayout layout, std::string_view prefix,
+LayerFile::LayerFile(const std::string& path, const LayerChoice& choice,
                      std::vector<std::string>& notes)
-    : path_(path), prefix_(prefix) {
-  const SafetensorsFile file(path, "params");
-  layout_ = find_layout(file, layout, prefix_);
-  const auto read = [&](const Piece& piece) {
-    const std::string name = prefix_ + std::string(piece.name);
-    if (file.has(name) && !tensors_.contains(name)) tensors_.emplace(name, file.read(name, notes));
+    : path_(path) {
+  const std::unique_ptr<TensorArchive> file = open_layer(path);
+  layer_ = find_layer(*file, choice);
+  notes.push_back(fmt::format(
+      "the layer is in the {} layout{}", layer_.layout->name(),
+      layer_.prefix.empty() ? "" : ", its names beginning with " + printable(layer_.prefix)));
+  if (!layer_.layout->note.empty()) notes.emplace_back(layer_.layout->note);
+  const auto read = [&](const LayerPiece& piece) {
+    const std::string name = layer_.prefix + std::string(piece.name);
+    if (!tensors_.contains(name) && file->has(name)) {
+      tensors_.emplace(name, file->read(name, notes));
+    }
   };
-  for (const Piece* piece : kLayouts[layout_].weights()) read(*piece);
-  for (const Piece* piece : kLayouts[layout_].biases()) read(*piece);
-  heads_ = heads_in(file, "heads");
-  kv_heads_ = heads_in(file, "kv_heads");
+  for (const LayerPiece* piece : layer_.layout->weights()) read(*piece);
+  for (const LayerPiece* piece : layer_.layout->biases()) read(*piece);
+  heads_ = heads_in(*file, "heads");
+  kv_heads_ = heads_in(*file, "kv_heads");
 }
 
-std::string_view LayerFile::layout() const { return kLayouts[layout_].name; }
+Index LayerFile::kv_heads(Index heads) const {
+  if (kv_heads_) return *kv_heads_;
+  const auto width = [&](const LayerPiece& piece) {
+    const Shape& shape = tensors_.at(layer_.prefix + std::string(piece.name)).shape();
+    return shape.rank() == 2 ? shape[piece.transposed ? 0 : 1] / piece.parts : 0;
+  };
+  const Index d_k = width(layer_.layout->w_q) / heads;
+  const Index keys = width(layer_.layout->w_k);
+  return d_k > 0 && keys > 0 && keys % d_k == 0 ? keys / d_k : heads;
+}
 
 std::vector<DType> LayerFile::dtypes() const {
   std::vector<DType> dtypes;
@@ -163,13 +114,13 @@ void LayerFile::round_to(DType dtype, std::vector<std::string>& notes) {
 
 template <class T>
 MultiHeadParams<T> LayerFile::params(Index heads, Index kv_heads) const {
-  const Layout& layout = kLayouts[layout_];
-  const auto weight = [&](const Piece& piece) {
-    const std::string name = prefix_ + std::string(piece.name);
+  const LayerLayout& layout = *layer_.layout;
+  const auto weight = [&](const LayerPiece& piece) {
+    const std::string name = layer_.prefix + std::string(piece.name);
     return cut(tensors_.at(name).cast<T>(), piece, 2, path_, name);
   };
-  const auto bias = [&](const Piece& piece) -> std::optional<Tensor<T>> {
-    const std::string name = prefix_ + std::string(piece.name);
+  const auto bias = [&](const LayerPiece& piece) -> std::optional<Tensor<T>> {
+    const std::string name = layer_.prefix + std::string(piece.name);
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return std::nullopt;
     return cut(found->second.cast<T>(), piece, 1, path_, name);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,35 +7,26 @@
 #include <vector>
 
 #include "attnlab/attention/multi_head.h"
-#include "attnlab/core/describe.h"
+#include "attnlab/experiments/find_layer.h"
 #include "attnlab/io/safetensors.h"
 
 namespace attnlab {
 
-// How a file names and lays out the weights of a layer; auto recognises it by the names.
-enum class ParamsLayout { automatic, attnlab, torch };
-template <>
-inline constexpr std::array<std::string_view, 3> kChoiceNames<ParamsLayout> = {"auto", "attnlab",
-                                                                               "torch"};
-
-// A multi-head layer in a .safetensors file.
-//   attnlab: w_q w_k w_v w_o [in, out], b_q b_k b_v b_o
-//   torch:   nn.MultiheadAttention's in_proj_weight [3 d_model, d_model] or q/k/v_proj_weight
-//            [out, in], in_proj_bias, out_proj.weight, out_proj.bias
+// A multi-head layer in a .safetensors, .npz or .json file, in one of the layouts that
+// layer_layouts() lists.
 class LayerFile {
  public:
-  // Reads the layer among the names that start with `prefix`. Throws InputError when the file
-  // cannot be read or holds no layer of that layout.
-  LayerFile(const std::string& path, ParamsLayout layout, std::string_view prefix,
-            std::vector<std::string>& notes);
+  // Finds and reads the layer, and says in `notes` which one it is. Throws InputError when the file
+  // cannot be read or does not hold one layer of that choice.
+  LayerFile(const std::string& path, const LayerChoice& choice, std::vector<std::string>& notes);
 
-  // "torch", what was found.
-  std::string_view layout() const;
   // The dtypes of its tensors.
   std::vector<DType> dtypes() const;
   // The heads that the file says the layer has (attnlab files do).
   std::optional<Index> heads() const { return heads_; }
-  std::optional<Index> kv_heads() const { return kv_heads_; }
+  // The key and value heads: those that the file says, or as many as the widths of w_q and w_k
+  // leave room for when there are `heads` query heads.
+  Index kv_heads(Index heads) const;
 
   // Rounds the tensors to `dtype`. What only that makes infinite is said in `notes`.
   void round_to(DType dtype, std::vector<std::string>& notes);
@@ -47,8 +37,7 @@ class LayerFile {
 
  private:
   std::string path_;
-  std::string prefix_;
-  std::size_t layout_ = 0;                    // index into the table of layouts
+  FoundLayer layer_;
   std::map<std::string, AnyTensor> tensors_;  // as the file has them, by their names in it
   std::optional<Index> heads_, kv_heads_;
 };

@@ -38,6 +38,7 @@ struct LayerOptions {
   FilePath params;
   ParamsLayout params_layout = ParamsLayout::automatic;
   std::string prefix;
+  std::optional<Index> layer;
   std::optional<Index> d_model;
   bool bias = false;
   Init init = Init::xavier_uniform;
@@ -47,12 +48,15 @@ struct LayerOptions {
   static constexpr auto fields() {
     using O = LayerOptions;
     return std::tuple(
-        field("params", &O::params, "weights of the layer, .safetensors; drawn unless given",
+        field("params", &O::params,
+              "weights of the layer, .safetensors, .npz or .json; drawn unless given",
               {.unit = "FILE"}),
         field("params_layout", &O::params_layout,
-              "attnlab: w_q [in, out] ...; torch: nn.MultiheadAttention's in_proj_weight [out, in] "
-              "...; auto recognises it by the names"),
+              "attnlab: w_q [in, out] ...; torch: nn.MultiheadAttention; bert, gpt2, llama: models "
+              "of Hugging Face transformers; auto recognises it by the names"),
         field("prefix", &O::prefix, "what the names in the file start with", {.unit = "NAME"}),
+        field("layer", &O::layer, "which layer of the file: the last number in its names",
+              {.range = at_least<Index>(0)}),
         field("d_model", &O::d_model, "width of the layer (that of the input, or 8)",
               {.range = at_least<Index>(1)}),
         field("bias", &O::bias, "draw a layer with biases; they start at 0"),

@@ -85,11 +85,17 @@ MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes
 // What can be said before anything is read.
 void check_layer_options(const LayerOptions& options) {
   const std::string extension = std::filesystem::path(options.params.path).extension().string();
-  if (!extension.empty() && format_of_name(options.params.path) != TensorFormat::safetensors) {
-    throw InputError("", "params", options.params.path, "need a .safetensors file");
+  const auto format = format_of_name(options.params.path);
+  if (!extension.empty() && format != TensorFormat::safetensors && format != TensorFormat::npz &&
+      format != TensorFormat::json) {
+    throw InputError("", "params", options.params.path, "need a .safetensors, .npz or .json file");
   }
   if (options.params.empty() && !options.prefix.empty()) {
     throw InputError("", "prefix", options.prefix, "needs params: it is of names in that file");
+  }
+  if (options.params.empty() && options.layer) {
+    throw InputError("", "layer", std::to_string(*options.layer),
+                     "needs params: it is of layers in that file");
   }
   if (options.params.empty() && options.params_layout != ParamsLayout::automatic) {
     throw InputError("", "params_layout",
@@ -126,14 +132,14 @@ MultiHeadParams<T> read_params(const LayerFile& file, const LayerOptions& option
   if (!heads) {
     throw InputError("", "heads", "", "is needed: the params file does not say how many it has");
   }
-  const std::optional<Index> kv_heads = sizes.kv_heads ? sizes.kv_heads : file.kv_heads();
-  if (kv_heads && *heads % *kv_heads != 0) {
-    if (sizes.kv_heads) require_divisor("kv_heads", *kv_heads, "heads", *heads);
+  const Index kv_heads = sizes.kv_heads.value_or(file.kv_heads(*heads));
+  if (*heads % kv_heads != 0) {
+    if (sizes.kv_heads) require_divisor("kv_heads", kv_heads, "heads", *heads);
     throw InputError("", "heads", std::to_string(*heads),
-                     fmt::format("need a multiple of the {} kv_heads that {} says it has",
-                                 *kv_heads, options.params.path));
+                     fmt::format("need a multiple of the {} kv_heads that {} says it has", kv_heads,
+                                 options.params.path));
   }
-  MultiHeadParams<T> params = file.params<T>(*heads, kv_heads.value_or(*heads));
+  MultiHeadParams<T> params = file.params<T>(*heads, kv_heads);
   const MultiHeadShape shape = params.shape();
   require_width("d_model", options.d_model, shape.d_output);
   require_width("d_k", sizes.d_k, shape.d_k);
@@ -262,8 +268,8 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
   std::vector<std::string> notes;
   std::optional<LayerFile> file;
   if (!layer.params.empty()) {
-    file.emplace(layer.params.path, layer.params_layout, layer.prefix, notes);
-    notes.push_back(fmt::format("the layer is in the {} layout", file->layout()));
+    file.emplace(layer.params.path, LayerChoice{layer.params_layout, layer.prefix, layer.layer},
+                 notes);
   }
   std::optional<LayerInputs> inputs;
   if (gives_layer_inputs(options.inputs))
