@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attention/layer_case.h"
+#include "attention/reference_case.h"
+#include "attnlab/attention/multi_head_backward.h"
+
+namespace attnlab::test {
+
+// Inputs, layer, mask and cotangent of one backward pass.
+template <class T>
+struct DrawnLayer {
+  Tensor<T> query, key, value, grad_output;
+  MultiHeadParams<T> params;
+  DrawnCase<T> attention;  // its mask and settings, and what the loops call them
+};
+
+inline MultiHeadShape shape_of(const Case& c, bool bias) {
+  return {.d_query = 7,
+          .d_key = 5,
+          .d_value = 6,
+          .d_output = 4,
+          .heads = c.heads,
+          .kv_heads = c.kv_heads,
+          .d_k = c.d_k,
+          .d_v = c.d_v,
+          .bias = bias};
+}
+
+template <class T>
+DrawnLayer<T> draw_layer(const Case& c, bool bias) {
+  Numbers numbers(static_cast<std::uint64_t>(c.n * 10 + c.m));
+  return {.query = numbers.tensor<T>({c.batch, c.n, 7}),
+          .key = numbers.tensor<T>({c.batch, c.m, 5}),
+          .value = numbers.tensor<T>({c.batch, c.m, 6}),
+          .grad_output = numbers.tensor<T>({c.batch, c.n, 4}),
+          .params = some_params<T>(shape_of(c, bias)),
+          .attention = draw_case<T>(c)};
+}
+
+template <class T>
+MultiHeadResult<T> forward(const DrawnLayer<T>& at) {
+  return multi_head(at.query, at.key, at.value, at.params, at.attention.mask,
+                    at.attention.settings);
+}
+
+template <class T>
+MultiHeadGradients<T> differentiate(const DrawnLayer<T>& at,
+                                    const Request& want = all_layer_gradients()) {
+  return multi_head_backward(at.query, at.key, at.value, at.params, forward(at), at.grad_output,
+                             at.attention.mask, at.attention.settings, want);
+}
+
+// A layer's tensor, where it is kept and where its gradient is.
+template <class T>
+struct Named {
+  const char* name;
+  Tensor<T>* at;
+  std::optional<Tensor<T>>* gradient;
+};
+
+template <class T>
+std::vector<Named<T>> tensors_of(DrawnLayer<T>& layer, MultiHeadGradients<T>& g) {
+  MultiHeadParams<T>& p = layer.params;
+  std::vector<Named<T>> all = {{"query", &layer.query, &g.grad_query},
+                               {"key", &layer.key, &g.grad_key},
+                               {"value", &layer.value, &g.grad_value},
+                               {"w_q", &p.w_q, &g.grad_w_q},
+                               {"w_k", &p.w_k, &g.grad_w_k},
+                               {"w_v", &p.w_v, &g.grad_w_v},
+                               {"w_o", &p.w_o, &g.grad_w_o}};
+  if (!p.b_q) return all;
+  all.insert(all.end(), {{"b_q", &*p.b_q, &g.grad_b_q},
+                         {"b_k", &*p.b_k, &g.grad_b_k},
+                         {"b_v", &*p.b_v, &g.grad_b_v},
+                         {"b_o", &*p.b_o, &g.grad_b_o}});
+  return all;
+}
+
+// The case with the options of the set bits.
+inline Case with_options(Case c, int options) {
+  c.causal = (options & 1) != 0;
+  c.window = (options & 2) != 0;
+  c.lengths = (options & 4) != 0;
+  c.boolean = (options & 8) != 0;
+  c.additive = (options & 16) != 0;
+  c.softcap = (options & 32) != 0;
+  c.dropout = (options & 64) != 0;
+  return c;
+}
+
+}  // namespace attnlab::test
