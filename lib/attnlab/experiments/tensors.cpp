@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -12,19 +11,15 @@
 namespace attnlab {
 namespace {
 
-Index elements_of(const std::vector<Index>& shape) {
-  // The product of the others may be anything.
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());
-}
-
 TensorsRow row_of(const TensorInfo& info) {
   TensorsRow row;
   if (!info.name.empty()) row.name = info.name;
   if (info.dtype.empty()) return row;
   row.dtype = info.dtype;
   row.shape = fmt::format("[{}]", fmt::join(info.shape, ", "));
-  row.elements = elements_of(info.shape);
+  // Readers refuse shapes whose product overflows.
+  row.elements =
+      std::accumulate(info.shape.begin(), info.shape.end(), Index{1}, std::multiplies<>());
   row.bytes = static_cast<Index>(info.bytes);
   return row;
 }
