@@ -106,6 +106,6 @@ struct DiagnoseResult {
 // float64 by plain loops, and holds the candidate against each; where no single one explains it,
 // against pairs. Sums in 16 bits are named by the size of their error, alone or on top of the
 // nearest mistake. Throws InputError, also for sizes that would take minutes.
-DiagnoseResult diagnose(const DiagnoseOptions& options, const Request& want);
+DiagnoseResult diagnose(const DiagnoseOptions& given, const Request& want);
 
 }  // namespace attnlab

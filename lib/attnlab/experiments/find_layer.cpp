@@ -52,6 +52,7 @@ std::vector<FoundLayer> layers_of(const TensorArchive& file, const LayerLayout& 
 
 std::string prefixes_of(const std::vector<FoundLayer>& layers) {
   std::vector<std::string> names;
+  names.reserve(layers.size());
   for (const FoundLayer& layer : layers) {
     names.push_back(
         fmt::format("{} ({})", layer.prefix.empty() ? "\"\"" : layer.prefix, layer.layout->name()));

@@ -15,6 +15,10 @@ class JsonArchive : public TensorArchive {
  public:
   // Throws InputError when the file is no JSON.
   explicit JsonArchive(const InputFile& file);
+  JsonArchive(const JsonArchive&) = delete;
+  JsonArchive& operator=(const JsonArchive&) = delete;
+  JsonArchive(JsonArchive&&) = delete;
+  JsonArchive& operator=(JsonArchive&&) = delete;
   ~JsonArchive() override;
 
   // Whether it holds an object.

@@ -29,6 +29,8 @@ class TensorArchive {
   TensorArchive() = default;
   TensorArchive(const TensorArchive&) = delete;
   TensorArchive& operator=(const TensorArchive&) = delete;
+  TensorArchive(TensorArchive&&) = delete;
+  TensorArchive& operator=(TensorArchive&&) = delete;
   virtual ~TensorArchive() = default;
 
   virtual const std::string& path() const = 0;

@@ -146,7 +146,7 @@ class BackwardMask {
   std::array<KeyRange, kBackwardRows> ranges_;
   alignas(64) std::array<T, kBackwardRows> first_, last_;
   std::array<T, kBackwardKeys> row_;
-  std::array<std::uint8_t, kBackwardKeys> seen_;
+  std::array<std::uint8_t, kBackwardKeys> seen_{};
 };
 
 // scores = C tanh(scores / C) of the block's queries, and what its derivative is.
