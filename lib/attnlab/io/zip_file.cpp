@@ -54,6 +54,8 @@ class Inflater {
   }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
+  Inflater(Inflater&&) = delete;
+  Inflater& operator=(Inflater&&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
 
   // The next bytes, `count` unless there are no more. Throws InputError when they are damaged.
