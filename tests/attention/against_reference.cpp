@@ -67,12 +67,7 @@ TEST_CASE("attention equals plain loops under every combination of options") {
       for (const auto& [n, m] : {std::pair<Index, Index>{1, 7}, {5, 3}, {66, 70}}) {
         Case c{.batch = 2, .heads = heads, .kv_heads = kv_heads, .n = n, .m = m, .d_k = 5};
         c.d_v = 3;
-        c.causal = (options & 1) != 0;
-        c.window = (options & 2) != 0;
-        c.lengths = (options & 4) != 0;
-        c.boolean = (options & 8) != 0;
-        c.additive = (options & 16) != 0;
-        c.softcap = (options & 32) != 0;
+        c = test::with_options(c, options);
         check<double>(c, 2e-15);
         check<float>(c, 2e-6);
       }

@@ -81,13 +81,7 @@ TEST_CASE("gradients equal plain loops under every combination of options") {
         if (n == 66 && heads == 6) continue;  // the loops are slow
         Case c{.batch = 2, .heads = heads, .kv_heads = kv_heads, .n = n, .m = m, .d_k = 5};
         c.d_v = 3;
-        c.causal = (options & 1) != 0;
-        c.window = (options & 2) != 0;
-        c.lengths = (options & 4) != 0;
-        c.boolean = (options & 8) != 0;
-        c.additive = (options & 16) != 0;
-        c.softcap = (options & 32) != 0;
-        c.dropout = (options & 64) != 0;
+        c = test::with_options(c, options);
         check_loops<double>(c, 1e-15);
         if (!c.dropout) check_loops<float>(c, 1e-6);
       }
@@ -128,13 +122,7 @@ TEST_CASE("gradients are those of central differences, for a cotangent without p
     for (const auto& [n, m, d_k, d_v] :
          {std::array<Index, 4>{4, 5, 3, 2}, {3, 1, 1, 4}, {1, 6, 2, 1}}) {
       Case c{.batch = 2, .heads = 2, .kv_heads = 1, .n = n, .m = m, .d_k = d_k, .d_v = d_v};
-      c.causal = (options & 1) != 0;
-      c.window = (options & 2) != 0;
-      c.lengths = (options & 4) != 0;
-      c.boolean = (options & 8) != 0;
-      c.additive = (options & 16) != 0;
-      c.softcap = (options & 32) != 0;
-      c.dropout = (options & 64) != 0;
+      c = test::with_options(c, options);
       INFO(test::name_of(c));
       using Drawn = test::DrawnCase<double>;
       const Drawn drawn = test::draw_case<double>(c);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "attention/accuracy.h"
 #include "attention/reference_case.h"
 #include "attnlab/attention/kernel/tiled.h"
 #include "attnlab/attention/scaled_dot_product_backward.h"
@@ -17,7 +18,11 @@ namespace attnlab {
 namespace {
 
 using test::Case;
+using test::Errors;
+using test::errors_of;
+using test::normal_case;
 using test::same_bits;
+using test::with_options;
 
 template <class T>
 Tensor<T> cotangent(const test::DrawnCase<T>& drawn) {
@@ -52,18 +57,6 @@ void check_against_full(const Case& c, double tolerance) {
     INFO(test::name_of(c) << ", " << name);
     CHECK(test::close(got, test::doubles(expected), tolerance));
   });
-}
-
-// One of the options alone, or several: of the seven the bits.
-Case with_options(Case c, int options) {
-  c.causal = (options & 1) != 0;
-  c.window = (options & 2) != 0;
-  c.lengths = (options & 4) != 0;
-  c.boolean = (options & 8) != 0;
-  c.additive = (options & 16) != 0;
-  c.softcap = (options & 32) != 0;
-  c.dropout = (options & 64) != 0;
-  return c;
 }
 
 TEST_CASE("the tiled backward pass agrees with the plain path around the edges of its tiles") {
@@ -110,36 +103,6 @@ void check_targets(double tolerance) {
 TEST_CASE("every target of the processor gives the gradients of the plain path") {
   check_targets<float>(1e-4);
   check_targets<double>(1e-12);
-}
-
-// Normal entries, scaled as in the paper.
-template <class T>
-test::DrawnCase<T> normal_case(Index n, Index m, Index d) {
-  auto drawn = test::draw_case<T>({.heads = 2, .kv_heads = 2, .n = n, .m = m, .d_k = d, .d_v = d});
-  drawn.mask = Mask(1, 2, n, m);
-  drawn.settings = {};
-  drawn.settings.scale = 1 / std::sqrt(static_cast<double>(d));
-  std::uint64_t seed = 1;
-  for (Tensor<T>* tensor : {&drawn.q, &drawn.k, &drawn.v}) {
-    std::vector<float> normals(static_cast<std::size_t>(tensor->size()));
-    fill_normal(normals, ++seed, Stream::input_q);
-    for (std::size_t i = 0; i < normals.size(); ++i) tensor->data()[i] = static_cast<T>(normals[i]);
-  }
-  return drawn;
-}
-
-struct Errors {
-  double largest = 0, squares = 0;
-};
-
-Errors errors_of(const Tensor<float>& got, const Tensor<double>& truth) {
-  Errors errors;
-  for (Index i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got[i]) - truth[i]);
-    errors.largest = std::max(errors.largest, error);
-    errors.squares += error * error;
-  }
-  return errors;
 }
 
 TEST_CASE("tiled gradients are about as exact as the plain path's, and no worse on the whole") {

@@ -79,16 +79,4 @@ std::vector<Named<T>> tensors_of(DrawnLayer<T>& layer, MultiHeadGradients<T>& g)
   return all;
 }
 
-// The case with the options of the set bits.
-inline Case with_options(Case c, int options) {
-  c.causal = (options & 1) != 0;
-  c.window = (options & 2) != 0;
-  c.lengths = (options & 4) != 0;
-  c.boolean = (options & 8) != 0;
-  c.additive = (options & 16) != 0;
-  c.softcap = (options & 32) != 0;
-  c.dropout = (options & 64) != 0;
-  return c;
-}
-
 }  // namespace attnlab::test

@@ -17,6 +17,18 @@ struct Case {
        softcap = false, dropout = false;
 };
 
+// The case with the options of the set bits.
+inline Case with_options(Case c, int options) {
+  c.causal = (options & 1) != 0;
+  c.window = (options & 2) != 0;
+  c.lengths = (options & 4) != 0;
+  c.boolean = (options & 8) != 0;
+  c.additive = (options & 16) != 0;
+  c.softcap = (options & 32) != 0;
+  c.dropout = (options & 64) != 0;
+  return c;
+}
+
 inline std::string name_of(const Case& c) {
   std::string text = "batch, heads, kv_heads, n, m, d_k, d_v:";
   for (const Index size : {c.batch, c.heads, c.kv_heads, c.n, c.m, c.d_k, c.d_v}) {

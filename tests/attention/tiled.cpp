@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "attention/accuracy.h"
 #include "attention/reference_case.h"
 #include "attnlab/attention/kernel/full.h"
 #include "attnlab/core/random.h"
@@ -14,6 +15,9 @@ namespace attnlab {
 namespace {
 
 using test::Case;
+using test::Errors;
+using test::errors_of;
+using test::normal_case;
 using test::same_bits;
 
 template <class T>
@@ -22,37 +26,6 @@ AttentionResult<T> attend_with(const test::DrawnCase<T>& drawn, Kernel kernel,
   AttentionSettings settings = drawn.settings;
   settings.kernel = kernel;
   return scaled_dot_product(drawn.q, drawn.k, drawn.v, drawn.mask, settings, want);
-}
-
-// Normal entries, scaled as in the paper.
-template <class T>
-test::DrawnCase<T> normal_case(Index n, Index m, Index d) {
-  test::DrawnCase<T> drawn =
-      test::draw_case<T>({.heads = 2, .kv_heads = 2, .n = n, .m = m, .d_k = d, .d_v = d});
-  drawn.mask = Mask(1, 2, n, m);
-  drawn.settings = {};
-  drawn.settings.scale = 1 / std::sqrt(static_cast<double>(d));
-  std::uint64_t seed = 1;
-  for (Tensor<T>* tensor : {&drawn.q, &drawn.k, &drawn.v}) {
-    std::vector<float> normals(static_cast<std::size_t>(tensor->size()));
-    fill_normal(normals, ++seed, Stream::input_q);
-    for (std::size_t i = 0; i < normals.size(); ++i) tensor->data()[i] = static_cast<T>(normals[i]);
-  }
-  return drawn;
-}
-
-struct Errors {
-  double largest = 0, squares = 0;
-};
-
-Errors errors_of(const Tensor<float>& got, const Tensor<double>& truth) {
-  Errors errors;
-  for (Index i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got.data()[i]) - truth.data()[i]);
-    errors.largest = std::max(errors.largest, error);
-    errors.squares += error * error;
-  }
-  return errors;
 }
 
 TEST_CASE("the tiled kernel is about as exact as the plain path, and no worse on the whole") {

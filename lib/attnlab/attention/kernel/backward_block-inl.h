@@ -16,7 +16,6 @@
 
 #include "attnlab/attention/kernel/backward_columns-inl.h"
 #include "attnlab/attention/kernel/backward_mask-inl.h"
-#include "attnlab/attention/kernel/backward_product-inl.h"
 #include "attnlab/attention/kernel/backward_tiled.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 #include "attnlab/attention/kernel/workspace.h"
@@ -24,10 +23,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr Index round_to(Index count, Index multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
 
 // A number of each query of a block.
 template <class T>
@@ -44,9 +39,9 @@ class BackwardTiles {
         key_matrix_(share.b * call.k.shape()[1] + share.kv_head),
         depth_(call.q.shape()[3]),
         width_(call.v.shape()[3]),
-        padded_depth_(round_to(depth_, kBackwardPad<T>)),
-        padded_width_(round_to(width_, kBackwardPad<T>)),
-        columns_(round_to(block.rows, kPanel<T>)),
+        padded_depth_(round_up(depth_, kBackwardPad<T>)),
+        padded_width_(round_up(width_, kBackwardPad<T>)),
+        columns_(round_up(block.rows, kPanel<T>)),
         mask_(call, block, key_matrix_, share.left_out + query_row_) {
     max_.fill(-std::numeric_limits<T>::infinity());
     max_tile_.fill(mask_.keys().first);
@@ -222,7 +217,7 @@ class BackwardTiles {
     }
     if (share_.grad_v != nullptr) {
       mask_.drop(tile, weights);
-      multiply_all_rows<T, true>(size.keys, {weights.data, weights.stride},
+      multiply_all_rows<T, true>(size.keys, View<const T>{weights.data, weights.stride},
                                  {cotangent_.data, padded_width_}, kPanel<T>, block_.rows,
                                  padded_width_,
                                  {share_.grad_v + tile.first * share_.stride_v, share_.stride_v});
@@ -233,8 +228,9 @@ class BackwardTiles {
                                  {share_.grad_k + tile.first * share_.stride_k, share_.stride_k});
     }
     if (share_.grad_q != nullptr) {
-      add_transposed_product<T>(block_.rows, grad_scores, padded_keys(tile), size.keys,
-                                padded_depth_, grad_q_);
+      multiply_all_rows<T, true>(block_.rows,
+                                 TransposedView<const T>{grad_scores.data, grad_scores.stride},
+                                 padded_keys(tile), kPanel<T>, size.keys, padded_depth_, grad_q_);
     }
   }
 

@@ -53,7 +53,7 @@ void multiply_all(const Product<T>& product) {
 
   for (Index j = 0; j < product.columns; j += kPackedColumns) {
     const Index columns = std::min(kPackedColumns, product.columns - j);
-    const Index whole = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+    const Index whole = round_up(columns, kLanes<T>);
     const T* const bias = product.bias != nullptr ? product.bias + j : zeros;
     // Once more where there is no depth at all: then the product is the bias.
     for (Index k = 0; k == 0 || k < product.depth; k += kPackedDepth) {
@@ -65,7 +65,7 @@ void multiply_all(const Product<T>& product) {
         for (Index r = 0; r < rows; ++r) {
           std::copy_n(product.a + (i + r) * product.a_stride + k, depth, left.row(r));
         }
-        multiply_rows<T, false>(rows, {left.data, left.stride}, {panels, kPanel<T>},
+        multiply_rows<T, false>(rows, View<const T>{left.data, left.stride}, {panels, kPanel<T>},
                                 kPanel<T> * depth, depth, whole, tile);
         for (Index r = 0; r < rows; ++r) {
           add_row(tile.row(r), k == 0 ? bias : nullptr, columns,

@@ -33,6 +33,10 @@ inline constexpr Index kLanes = HWY_LANES(T);
 template <class T>
 inline constexpr Index kPanel = kLanes<T>* kVectors;
 
+constexpr Index round_up(Index count, Index multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
 // A row-major matrix somewhere else.
 template <class T>
 struct View {
@@ -40,13 +44,26 @@ struct View {
   Index stride;
 
   T* row(Index i) const { return data + i * stride; }
+  T& at(Index i, Index j) const { return row(i)[j]; }
+  View from_row(Index i) const { return {row(i), stride}; }
 };
 
-// C [rows, vectors lanes] = or += A [rows, depth] B [depth, vectors lanes], B packed: its rows are
-// kPanel apart from each other. Sums run over the depth in order, one fused multiply-add each, and
-// are added to C at the end: long sums in pieces lose fewer digits.
-template <class T, int rows, int vectors, bool add>
-HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, View<T> c) {
+// The transpose of a row-major matrix: at(i, j) lies beside at(i + 1, j).
+template <class T>
+struct TransposedView {
+  T* data;
+  Index stride;
+
+  T& at(Index i, Index j) const { return data[j * stride + i]; }
+  TransposedView from_row(Index i) const { return {data + i, stride}; }
+};
+
+// C [rows, vectors lanes] = or += A [rows, depth] B [depth, vectors lanes], A a view or the
+// transpose of one, B packed: its rows are kPanel apart from each other. Sums run over the depth in
+// order, one fused multiply-add each, and are added to C at the end: long sums in pieces lose fewer
+// digits.
+template <class T, int rows, int vectors, bool add, class Left>
+HWY_INLINE void multiply_panel(Left a, View<const T> b, Index depth, View<T> c) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr Index kLane = kLanes<T>;
@@ -65,7 +82,7 @@ HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, Vi
     for (int j = 0; j < vectors; ++j) operand[j] = hn::LoadU(d, b.row(k) + j * kLane);
     HWY_UNROLL(8)
     for (int r = 0; r < rows; ++r) {
-      const V factor = hn::Set(d, a.row(r)[k]);
+      const V factor = hn::Set(d, a.at(r, k));
       HWY_UNROLL(4)
       for (int j = 0; j < vectors; ++j) sums[r][j] = hn::MulAdd(factor, operand[j], sums[r][j]);
     }
@@ -82,8 +99,8 @@ HWY_INLINE void multiply_panel(View<const T> a, View<const T> b, Index depth, Vi
 
 // The same for `columns` columns, a multiple of the lanes: B is a row of panels, `panel_step` apart
 // (kPanel for an ordinary matrix).
-template <class T, int rows, bool add>
-void multiply_panels(View<const T> a, View<const T> b, Index panel_step, Index depth, Index columns,
+template <class T, int rows, bool add, class Left>
+void multiply_panels(Left a, View<const T> b, Index panel_step, Index depth, Index columns,
                      View<T> c) {
   constexpr Index kLane = kLanes<T>;
   Index j = 0;
@@ -98,8 +115,8 @@ void multiply_panels(View<const T> a, View<const T> b, Index panel_step, Index d
 }
 
 // The same for 1 to kRows rows.
-template <class T, bool add>
-void multiply_rows(Index rows, View<const T> a, View<const T> b, Index panel_step, Index depth,
+template <class T, bool add, class Left>
+void multiply_rows(Index rows, Left a, View<const T> b, Index panel_step, Index depth,
                    Index columns, View<T> c) {
   switch (rows) {
     case 1:
@@ -114,6 +131,16 @@ void multiply_rows(Index rows, View<const T> a, View<const T> b, Index panel_ste
       return multiply_panels<T, 5, add>(a, b, panel_step, depth, columns, c);
     default:
       return multiply_panels<T, kRows, add>(a, b, panel_step, depth, columns, c);
+  }
+}
+
+// The same for any number of rows.
+template <class T, bool add, class Left>
+void multiply_all_rows(Index rows, Left a, View<const T> b, Index panel_step, Index depth,
+                       Index columns, View<T> c) {
+  for (Index r = 0; r < rows; r += kRows) {
+    multiply_rows<T, add>(std::min(kRows, rows - r), a.from_row(r), b, panel_step, depth, columns,
+                          c.from_row(r));
   }
 }
 

@@ -39,10 +39,6 @@ inline constexpr Index kTileKeys = 256;
 // cache, and loads from them wait for each other: a third of the speed where all else is there.
 inline constexpr Index kScoreStride = kTileKeys + 16;
 
-constexpr Index round_up(Index count, Index multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 template <class T>
 class TiledBlock {
  public:
@@ -155,8 +151,8 @@ class TiledBlock {
     multiply_rows<T, false>(rows, queries(r), {panels_, kPanel<T>}, kPanel<T> * depth_, depth_,
                             columns, scores_);
     for (Index x = 0; x < rows; ++x) weigh_row(r + x, scores_.row(x), keys);
-    multiply_rows<T, true>(rows, {scores_.data, scores_.stride}, values, kPanel<T>, count,
-                           padded_width_, {output_.row(r), padded_width_});
+    multiply_rows<T, true>(rows, View<const T>{scores_.data, scores_.stride}, values, kPanel<T>,
+                           count, padded_width_, {output_.row(r), padded_width_});
   }
 
   // Turns the scores of one row with the keys of a tile into weights that are relative to the
