@@ -120,9 +120,9 @@ class BackwardTiles {
   void score(KeyRange tile) {
     const View<T> scores = tile_of(weights_, tile);
     const TileSize size = size_of(tile);
-    multiply_all_rows<T, false>(size.keys, key_rows(call_.k.finite(), tile.first, depth_),
-                                {query_panels_, kPanel<T>}, kPanel<T> * depth_, depth_, columns_,
-                                scores);
+    multiply_all_rows<T>(size.keys, key_rows(call_.k.finite(), tile.first, depth_),
+                         {query_panels_, kPanel<T>}, kPanel<T> * depth_, depth_, columns_, scores,
+                         Store{});
     if (call_.settings.softcap) {
       cap_columns<T>(scores, tile_of(slopes_, tile), size, static_cast<T>(*call_.settings.softcap));
     }
@@ -170,9 +170,9 @@ class BackwardTiles {
   void weigh(KeyRange tile) {
     const View<T> grads = tile_of(grads_, tile);
     const TileSize size = size_of(tile);
-    multiply_all_rows<T, false>(size.keys, key_rows(call_.v.finite(), tile.first, width_),
-                                {cotangent_panels_, kPanel<T>}, kPanel<T> * width_, width_,
-                                columns_, grads);
+    multiply_all_rows<T>(size.keys, key_rows(call_.v.finite(), tile.first, width_),
+                         {cotangent_panels_, kPanel<T>}, kPanel<T> * width_, width_, columns_,
+                         grads, Store{});
     mask_.drop(tile, grads);
     weigh_columns<T>(tile_of(weights_, tile), grads, size, max_.data(), pivot_.data(), sums_.data(),
                      means_.data());
@@ -217,20 +217,20 @@ class BackwardTiles {
     }
     if (share_.grad_v != nullptr) {
       mask_.drop(tile, weights);
-      multiply_all_rows<T, true>(size.keys, View<const T>{weights.data, weights.stride},
-                                 {cotangent_.data, padded_width_}, kPanel<T>, block_.rows,
-                                 padded_width_,
-                                 {share_.grad_v + tile.first * share_.stride_v, share_.stride_v});
+      multiply_all_rows<T>(size.keys, View<const T>{weights.data, weights.stride},
+                           {cotangent_.data, padded_width_}, kPanel<T>, block_.rows, padded_width_,
+                           {share_.grad_v + tile.first * share_.stride_v, share_.stride_v},
+                           AddTo{});
     }
     if (share_.grad_k != nullptr) {
-      multiply_all_rows<T, true>(size.keys, grad_scores, {queries_.data, padded_depth_}, kPanel<T>,
-                                 block_.rows, padded_depth_,
-                                 {share_.grad_k + tile.first * share_.stride_k, share_.stride_k});
+      multiply_all_rows<T>(
+          size.keys, grad_scores, {queries_.data, padded_depth_}, kPanel<T>, block_.rows,
+          padded_depth_, {share_.grad_k + tile.first * share_.stride_k, share_.stride_k}, AddTo{});
     }
     if (share_.grad_q != nullptr) {
-      multiply_all_rows<T, true>(block_.rows,
-                                 TransposedView<const T>{grad_scores.data, grad_scores.stride},
-                                 padded_keys(tile), kPanel<T>, size.keys, padded_depth_, grad_q_);
+      multiply_all_rows<T>(
+          block_.rows, TransposedView<const T>{grad_scores.data, grad_scores.stride},
+          padded_keys(tile), kPanel<T>, size.keys, padded_depth_, grad_q_, AddTo{});
     }
   }
 

@@ -90,7 +90,7 @@ HWY_INLINE void weigh_columns(View<T> scores, View<T> grad_weights, TileSize siz
         T* score = scores.row(j) + i;
         T* grad = grad_weights.row(j) + i;
         const auto s = hn::Load(d, score);
-        const auto w = exponential(d, hn::Sub(s, m));
+        const auto w = power<Base::e>(d, hn::Sub(s, m));
         const auto g = hn::IfThenElseZero(hn::Gt(s, hidden), hn::Load(d, grad));
         sum = hn::Add(sum, w);
         mean = hn::MulAdd(w, hn::Sub(g, c), mean);

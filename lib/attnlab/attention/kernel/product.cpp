@@ -65,8 +65,8 @@ void multiply_all(const Product<T>& product) {
         for (Index r = 0; r < rows; ++r) {
           std::copy_n(product.a + (i + r) * product.a_stride + k, depth, left.row(r));
         }
-        multiply_rows<T, false>(rows, View<const T>{left.data, left.stride}, {panels, kPanel<T>},
-                                kPanel<T> * depth, depth, whole, tile);
+        multiply_rows<T>(rows, View<const T>{left.data, left.stride}, {panels, kPanel<T>},
+                         kPanel<T> * depth, depth, whole, tile, Store{});
         for (Index r = 0; r < rows; ++r) {
           add_row(tile.row(r), k == 0 ? bias : nullptr, columns,
                   product.c + (i + r) * product.c_stride + j);

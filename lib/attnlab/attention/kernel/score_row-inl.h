@@ -18,49 +18,40 @@ HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Of `columns` scores, a multiple of four vectors; some number, where one of them is NaN.
 template <class T>
-struct Extremes {
-  T max;
-  bool is_nan;  // one of them is NaN
-};
-
-// Of `columns` scores, a multiple of four vectors.
-template <class T>
-HWY_INLINE Extremes<T> extremes(const T* HWY_RESTRICT scores, Index columns) {
+HWY_INLINE T largest(const T* HWY_RESTRICT scores, Index columns) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
   auto m0 = hn::Load(d, scores), m1 = hn::Load(d, scores + kLane);
   auto m2 = hn::Load(d, scores + 2 * kLane), m3 = hn::Load(d, scores + 3 * kLane);
-  // NaN or infinity less itself is NaN, and stays so in a sum of zeros.
-  auto unordered =
-      hn::Or(hn::Or(hn::IsNaN(m0), hn::IsNaN(m1)), hn::Or(hn::IsNaN(m2), hn::IsNaN(m3)));
   for (Index j = 4 * kLane; j < columns; j += 4 * kLane) {
-    const auto s0 = hn::Load(d, scores + j), s1 = hn::Load(d, scores + j + kLane);
-    const auto s2 = hn::Load(d, scores + j + 2 * kLane), s3 = hn::Load(d, scores + j + 3 * kLane);
-    unordered = hn::Or(unordered, hn::Or(hn::Or(hn::IsNaN(s0), hn::IsNaN(s1)),
-                                         hn::Or(hn::IsNaN(s2), hn::IsNaN(s3))));
-    m0 = hn::Max(m0, s0);
-    m1 = hn::Max(m1, s1);
-    m2 = hn::Max(m2, s2);
-    m3 = hn::Max(m3, s3);
+    m0 = hn::Max(m0, hn::Load(d, scores + j));
+    m1 = hn::Max(m1, hn::Load(d, scores + j + kLane));
+    m2 = hn::Max(m2, hn::Load(d, scores + j + 2 * kLane));
+    m3 = hn::Max(m3, hn::Load(d, scores + j + 3 * kLane));
   }
-  const auto m = hn::Max(hn::Max(m0, m1), hn::Max(m2, m3));
-  return {hn::GetLane(hn::MaxOfLanes(d, m)), !hn::AllFalse(d, unordered)};
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-// weights = e^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
-// weight goes to depends on its column alone.
-template <class T>
-HWY_INLINE void weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* HWY_RESTRICT sums) {
+// weights = base^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
+// weight goes to depends on its column alone. False where a score is NaN, or infinity.
+template <class T, Base base>
+HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* HWY_RESTRICT sums) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
   const auto m = hn::Set(d, max);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
+  // Of what is not above 0: -infinity at the most, but NaN stays.
+  auto check = hn::Zero(d);
   for (Index j = 0; j < columns; j += 4 * kLane) {
-    const auto w0 = exponential(d, hn::Sub(hn::Load(d, scores + j), m));
-    const auto w1 = exponential(d, hn::Sub(hn::Load(d, scores + j + kLane), m));
-    const auto w2 = exponential(d, hn::Sub(hn::Load(d, scores + j + 2 * kLane), m));
-    const auto w3 = exponential(d, hn::Sub(hn::Load(d, scores + j + 3 * kLane), m));
+    const auto x0 = hn::Sub(hn::Load(d, scores + j), m);
+    const auto x1 = hn::Sub(hn::Load(d, scores + j + kLane), m);
+    const auto x2 = hn::Sub(hn::Load(d, scores + j + 2 * kLane), m);
+    const auto x3 = hn::Sub(hn::Load(d, scores + j + 3 * kLane), m);
+    check = hn::Add(check, hn::Add(hn::Add(x0, x1), hn::Add(x2, x3)));
+    const auto w0 = power<base>(d, x0), w1 = power<base>(d, x1);
+    const auto w2 = power<base>(d, x2), w3 = power<base>(d, x3);
     hn::Store(w0, d, scores + j);
     hn::Store(w1, d, scores + j + kLane);
     hn::Store(w2, d, scores + j + 2 * kLane);
@@ -72,6 +63,7 @@ HWY_INLINE void weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* 
   }
   const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
   hn::Store(hn::Add(hn::Load(d, sums), sum), d, sums);
+  return hn::AllFalse(d, hn::IsNaN(check));
 }
 
 // The sum of the lanes.
@@ -81,19 +73,25 @@ HWY_INLINE T sum_of(const T* sums) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums)));
 }
 
-// into = weights e^difference / sum
+// The largest of the lanes.
 template <class T>
-HWY_INLINE void write_scaled(const T* HWY_RESTRICT weights, Index count, T difference, T sum,
+HWY_INLINE T largest_lane(const T* lanes) {
+  const hn::ScalableTag<T> d;
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Load(d, lanes)));
+}
+
+// into = factor weights
+template <class T>
+HWY_INLINE void write_scaled(const T* HWY_RESTRICT weights, Index count, T factor,
                              T* HWY_RESTRICT into) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
-  const auto factor = hn::Div(exponential(d, hn::Set(d, difference)), hn::Set(d, sum));
+  const auto f = hn::Set(d, factor);
   Index j = 0;
   for (; j + kLane <= count; j += kLane) {
-    hn::StoreU(hn::Mul(factor, hn::Load(d, weights + j)), d, into + j);
+    hn::StoreU(hn::Mul(f, hn::Load(d, weights + j)), d, into + j);
   }
-  const T last = hn::GetLane(factor);
-  for (; j < count; ++j) into[j] = last * weights[j];
+  for (; j < count; ++j) into[j] = factor * weights[j];
 }
 
 // scores = cap tanh(scores / cap)

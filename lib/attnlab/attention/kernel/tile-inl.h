@@ -58,12 +58,46 @@ struct TransposedView {
   TransposedView from_row(Index i) const { return {data + i, stride}; }
 };
 
-// C [rows, vectors lanes] = or += A [rows, depth] B [depth, vectors lanes], A a view or the
-// transpose of one, B packed: its rows are kPanel apart from each other. Sums run over the depth in
-// order, one fused multiply-add each, and are added to C at the end: long sums in pieces lose fewer
-// digits.
-template <class T, int rows, int vectors, bool add, class Left>
-HWY_INLINE void multiply_panel(Left a, View<const T> b, Index depth, View<T> c) {
+// What becomes of a row of sums, which goes to `into` from column 0 on.
+struct Store {
+  template <class D, class V, int vectors, class T>
+  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int, T* into) const {
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) hn::StoreU(sums[j], d, into + j * hn::MaxLanes(d));
+  }
+};
+// Added at the end: long sums in pieces lose fewer digits.
+struct AddTo {
+  template <class D, class V, int vectors, class T>
+  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int, T* into) const {
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) {
+      T* at = into + j * hn::MaxLanes(d);
+      hn::StoreU(hn::Add(hn::LoadU(d, at), sums[j]), d, at);
+    }
+  }
+};
+// The largest so far of row r is kept, lane by lane, in row r of `maxima` [kRows, lanes].
+template <class T>
+struct StoreAndCompare {
+  T* maxima;
+
+  template <class D, class V, int vectors>
+  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int r, T* into) const {
+    Store()(d, sums, r, into);
+    T* const at = maxima + r * kLanes<T>;
+    V max = hn::Load(d, at);
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) max = hn::Max(max, sums[j]);
+    hn::Store(max, d, at);
+  }
+};
+
+// C [rows, vectors lanes] of A [rows, depth] B [depth, vectors lanes], A a view or the transpose of
+// one, B packed: its rows are kPanel apart from each other. Sums run over the depth in order, one
+// fused multiply-add each; `finish` takes them.
+template <class T, int rows, int vectors, class Left, class Finish>
+HWY_INLINE void multiply_panel(Left a, View<const T> b, Index depth, View<T> c, Finish finish) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr Index kLane = kLanes<T>;
@@ -88,59 +122,53 @@ HWY_INLINE void multiply_panel(Left a, View<const T> b, Index depth, View<T> c) 
     }
   }
   HWY_UNROLL(8)
-  for (int r = 0; r < rows; ++r) {
-    HWY_UNROLL(4)
-    for (int j = 0; j < vectors; ++j) {
-      T* into = c.row(r) + j * kLane;
-      hn::StoreU(add ? hn::Add(hn::LoadU(d, into), sums[r][j]) : sums[r][j], d, into);
-    }
-  }
+  for (int r = 0; r < rows; ++r) finish(d, sums[r], r, c.row(r));
 }
 
 // The same for `columns` columns, a multiple of the lanes: B is a row of panels, `panel_step` apart
 // (kPanel for an ordinary matrix).
-template <class T, int rows, bool add, class Left>
+template <class T, int rows, class Left, class Finish>
 void multiply_panels(Left a, View<const T> b, Index panel_step, Index depth, Index columns,
-                     View<T> c) {
+                     View<T> c, Finish finish) {
   constexpr Index kLane = kLanes<T>;
   Index j = 0;
   for (; j + kPanel<T> <= columns; j += kPanel<T>) {
-    multiply_panel<T, rows, kVectors, add>(a, {b.data + j / kPanel<T> * panel_step, b.stride},
-                                           depth, {c.data + j, c.stride});
+    multiply_panel<T, rows, kVectors>(a, {b.data + j / kPanel<T> * panel_step, b.stride}, depth,
+                                      {c.data + j, c.stride}, finish);
   }
   const T* rest = b.data + j / kPanel<T> * panel_step;
   for (; j < columns; j += kLane, rest += kLane) {
-    multiply_panel<T, rows, 1, add>(a, {rest, b.stride}, depth, {c.data + j, c.stride});
+    multiply_panel<T, rows, 1>(a, {rest, b.stride}, depth, {c.data + j, c.stride}, finish);
   }
 }
 
 // The same for 1 to kRows rows.
-template <class T, bool add, class Left>
+template <class T, class Left, class Finish>
 void multiply_rows(Index rows, Left a, View<const T> b, Index panel_step, Index depth,
-                   Index columns, View<T> c) {
+                   Index columns, View<T> c, Finish finish) {
   switch (rows) {
     case 1:
-      return multiply_panels<T, 1, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, 1>(a, b, panel_step, depth, columns, c, finish);
     case 2:
-      return multiply_panels<T, 2, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, 2>(a, b, panel_step, depth, columns, c, finish);
     case 3:
-      return multiply_panels<T, 3, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, 3>(a, b, panel_step, depth, columns, c, finish);
     case 4:
-      return multiply_panels<T, 4, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, 4>(a, b, panel_step, depth, columns, c, finish);
     case 5:
-      return multiply_panels<T, 5, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, 5>(a, b, panel_step, depth, columns, c, finish);
     default:
-      return multiply_panels<T, kRows, add>(a, b, panel_step, depth, columns, c);
+      return multiply_panels<T, kRows>(a, b, panel_step, depth, columns, c, finish);
   }
 }
 
 // The same for any number of rows.
-template <class T, bool add, class Left>
+template <class T, class Left, class Finish>
 void multiply_all_rows(Index rows, Left a, View<const T> b, Index panel_step, Index depth,
-                       Index columns, View<T> c) {
+                       Index columns, View<T> c, Finish finish) {
   for (Index r = 0; r < rows; r += kRows) {
-    multiply_rows<T, add>(std::min(kRows, rows - r), a.from_row(r), b, panel_step, depth, columns,
-                          c.from_row(r));
+    multiply_rows<T>(std::min(kRows, rows - r), a.from_row(r), b, panel_step, depth, columns,
+                     c.from_row(r), finish);
   }
 }
 
