@@ -129,7 +129,19 @@ void Mask::check_broadcast(const Shape& shape) const {
                    "need a shape that broadcasts to [batch, heads, n, m] = " + full.str());
 }
 
+Mask Mask::with_open_keys(Index count) const {
+  Mask mask = *this;
+  mask.open_ += count;
+  return mask;
+}
+
 KeyRange Mask::key_range(Index b, Index i) const {
+  const KeyRange masked = masked_range(b, i);
+  if (open_ == 0) return masked;
+  return {0, open_ + (masked.empty() ? 0 : masked.last)};
+}
+
+KeyRange Mask::masked_range(Index b, Index i) const {
   const Index offset = of_batch(offsets_, b);
   Index first = 0;
   Index last = lengths_.empty() ? keys_ : of_batch(lengths_, b);
@@ -163,21 +175,28 @@ T Mask::bias(Index b, Index h, Index i, Index j) const {
 template <class T>
 void Mask::read_row(Index b, Index h, Index i, KeyRange keys, std::span<std::uint8_t> seen,
                     std::span<T> bias) const {
-  const auto at = [&](Index j) { return static_cast<std::size_t>(j - keys.first); };
   std::fill(seen.begin(), seen.end(), std::uint8_t{1});
+  const KeyRange masked{std::max<Index>(keys.first - open_, 0),
+                        std::max<Index>(keys.last - open_, 0)};
+  const auto at = [&](Index j) { return static_cast<std::size_t>(open_ + j - keys.first); };
   if (boolean_) {
-    for_each_key(*boolean_, b, h, i, keys, [&](Index j, const bool* value) {
+    for_each_key(*boolean_, b, h, i, masked, [&](Index j, const bool* value) {
       seen[at(j)] = static_cast<std::uint8_t>(value != nullptr && *value);
     });
   }
   if (additive_) {
     constexpr T kHidden = -std::numeric_limits<T>::infinity();
+    std::fill_n(bias.begin(), std::min(bias.size(), at(masked.first)), T(0));
     additive_->visit([&](const auto& mask) {
-      for_each_key(mask, b, h, i, keys, [&](Index j, const auto* value) {
+      for_each_key(mask, b, h, i, masked, [&](Index j, const auto* value) {
         bias[at(j)] = value == nullptr ? kHidden : bias_as<T>(*value);
         if (bias[at(j)] == kHidden) seen[at(j)] = 0;
       });
     });
+  }
+  if (open_ > 0 && left_ >= 0) {
+    const Index end = std::min(masked.last, masked_range(b, i).first);
+    for (Index j = masked.first; j < end; ++j) seen[at(j)] = 0;
   }
 }
 

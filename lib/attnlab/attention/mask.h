@@ -50,24 +50,31 @@ class Mask {
   // for set_boolean, padded with -infinity.
   void set_additive(AnyTensor bias);
 
+  // This mask with `count` keys before its own that every query sees, whatever the parts say: they
+  // are about the keys behind, where they stood. A window that leaves keys out in between is then
+  // elementwise.
+  Mask with_open_keys(Index count) const;
+
   Index batch() const { return batch_; }
   Index heads() const { return heads_; }
   Index queries() const { return queries_; }
-  Index keys() const { return keys_; }
+  Index keys() const { return open_ + keys_; }
   bool has_additive() const { return additive_.has_value(); }
-  // Whether a boolean or additive mask may hide keys within key_range.
-  bool has_elementwise() const { return boolean_.has_value() || additive_.has_value(); }
+  // Whether keys within key_range may be hidden.
+  bool has_elementwise() const {
+    return boolean_.has_value() || additive_.has_value() || (open_ > 0 && left_ >= 0);
+  }
 
   // The keys that causal mask, window and lengths leave query i of batch entry b; within [0, m].
-  // What a boolean or additive mask hides of them may_attend and read_row tell.
+  // What is hidden of them all the same, where has_elementwise, may_attend and read_row tell.
   KeyRange key_range(Index b, Index i) const;
   bool may_attend(Index b, Index h, Index i, Index j) const;
   // What is added to a score, 0 without an additive mask; in float32 or float64 as T. Only
   // -infinity gives -infinity: finite values beyond T are its largest.
   template <class T>
   T bias(Index b, Index h, Index i, Index j) const;
-  // The boolean and additive mask of a whole row, for the keys in `keys`: seen[x] is 1 when key
-  // keys.first + x is not hidden by them, 0 otherwise, and bias[x] is its bias. Both spans have
+  // What is elementwise of a whole row, for the keys in `keys`: seen[x] is 1 when key
+  // keys.first + x is not hidden by it, 0 otherwise, and bias[x] is its bias. Both spans have
   // keys.last - keys.first elements; `bias` is left alone without an additive mask.
   template <class T>
   void read_row(Index b, Index h, Index i, KeyRange keys, std::span<std::uint8_t> seen,
@@ -75,8 +82,12 @@ class Mask {
 
  private:
   void check_broadcast(const Shape& shape) const;
+  // key_range of the keys behind the open ones, counted from there.
+  KeyRange masked_range(Index b, Index i) const;
 
-  Index batch_, heads_, queries_, keys_;
+  Index batch_, heads_, queries_;
+  Index open_ = 0;  // keys before those that the parts are about
+  Index keys_;      // those
   std::vector<Index> offsets_{0};
   bool causal_ = false;
   Index left_ = -1, right_ = -1;
