@@ -24,7 +24,7 @@ namespace {
 
 std::vector<std::string> matrices_asked_for(const AttendOptions& options) {
   if (options.gradients.grad_output.empty()) return {};
-  if (options.value.past_k.empty()) return {"grad_q", "grad_k", "grad_v"};
+  if (options.value.past.k.empty()) return {"grad_q", "grad_k", "grad_v"};
   return {"grad_q", "grad_k", "grad_v", "grad_past_k", "grad_past_v"};
 }
 

@@ -9,10 +9,11 @@
 
 namespace attnlab::test {
 
-// Inputs, layer, mask and cotangent of one backward pass.
+// Inputs, past, layer, mask and cotangent of one backward pass.
 template <class T>
 struct DrawnLayer {
   Tensor<T> query, key, value, grad_output;
+  std::optional<Past<T>> past;
   MultiHeadParams<T> params;
   DrawnCase<T> attention;  // its mask and settings, and what the loops call them
 };
@@ -29,28 +30,41 @@ inline MultiHeadShape shape_of(const Case& c, bool bias) {
           .bias = bias};
 }
 
+// The first `past` of the keys come from a past, if that is not negative.
 template <class T>
-DrawnLayer<T> draw_layer(const Case& c, bool bias) {
+DrawnLayer<T> draw_layer(const Case& c, bool bias, Index past = -1) {
   Numbers numbers(static_cast<std::uint64_t>(c.n * 10 + c.m));
+  const Index m = c.m - std::max<Index>(past, 0);
+  std::optional<Past<T>> before;
+  if (past >= 0) {
+    before = Past<T>{numbers.tensor<T>({c.batch, c.kv_heads, past, c.d_k}),
+                     numbers.tensor<T>({c.batch, c.kv_heads, past, c.d_v})};
+  }
   return {.query = numbers.tensor<T>({c.batch, c.n, 7}),
-          .key = numbers.tensor<T>({c.batch, c.m, 5}),
-          .value = numbers.tensor<T>({c.batch, c.m, 6}),
+          .key = numbers.tensor<T>({c.batch, m, 5}),
+          .value = numbers.tensor<T>({c.batch, m, 6}),
           .grad_output = numbers.tensor<T>({c.batch, c.n, 4}),
+          .past = std::move(before),
           .params = some_params<T>(shape_of(c, bias)),
           .attention = draw_case<T>(c)};
 }
 
 template <class T>
+const Past<T>* past_of(const DrawnLayer<T>& at) {
+  return at.past ? &*at.past : nullptr;
+}
+
+template <class T>
 MultiHeadResult<T> forward(const DrawnLayer<T>& at) {
-  return multi_head(at.query, at.key, at.value, at.params, at.attention.mask,
-                    at.attention.settings);
+  return multi_head(at.query, at.key, at.value, at.params, at.attention.mask, at.attention.settings,
+                    {}, past_of(at));
 }
 
 template <class T>
 MultiHeadGradients<T> differentiate(const DrawnLayer<T>& at,
                                     const Request& want = all_layer_gradients()) {
   return multi_head_backward(at.query, at.key, at.value, at.params, forward(at), at.grad_output,
-                             at.attention.mask, at.attention.settings, want);
+                             at.attention.mask, at.attention.settings, want, past_of(at));
 }
 
 // A layer's tensor, where it is kept and where its gradient is.
@@ -71,6 +85,10 @@ std::vector<Named<T>> tensors_of(DrawnLayer<T>& layer, MultiHeadGradients<T>& g)
                                {"w_k", &p.w_k, &g.grad_w_k},
                                {"w_v", &p.w_v, &g.grad_w_v},
                                {"w_o", &p.w_o, &g.grad_w_o}};
+  if (layer.past) {
+    all.insert(all.end(), {{"past_k", &layer.past->k, &g.grad_past_k},
+                           {"past_v", &layer.past->v, &g.grad_past_v}});
+  }
   if (!p.b_q) return all;
   all.insert(all.end(), {{"b_q", &*p.b_q, &g.grad_b_q},
                          {"b_k", &*p.b_k, &g.grad_b_k},

@@ -1,5 +1,5 @@
 // multi_head_backward against plain loops and against central differences, over grouped heads,
-// biases and every combination of masks and options.
+// biases, a past and every combination of masks and options.
 
 #include "attnlab/attention/multi_head_backward.h"
 
@@ -65,6 +65,29 @@ Passed pass_back(const Doubles& rows, const Tensor<double>& w, const Doubles& gr
   return passed;
 }
 
+// What stands in [batch, heads, n, width] before and from row `at` on of each matrix.
+std::pair<Doubles, Doubles> cut(const Doubles& all, std::size_t at, std::size_t n,
+                                std::size_t width) {
+  std::pair<Doubles, Doubles> parts;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    (i / width % n < at ? parts.first : parts.second).push_back(all[i]);
+  }
+  return parts;
+}
+
+// Rows `after` behind the rows `before` of each of `matrices` matrices.
+Doubles joined(const Doubles& before, const Doubles& after, std::size_t matrices) {
+  Doubles all;
+  for (std::size_t i = 0; i < matrices; ++i) {
+    for (const Doubles* part : {&before, &after}) {
+      const auto size = static_cast<std::ptrdiff_t>(part->size() / matrices);
+      const auto first = part->begin() + static_cast<std::ptrdiff_t>(i) * size;
+      all.insert(all.end(), first, first + size);
+    }
+  }
+  return all;
+}
+
 // [batch, heads, n, width] as rows [batch n, heads width].
 Doubles merged(const Doubles& split, std::size_t batch, std::size_t n, std::size_t heads) {
   Doubles rows(split.size());
@@ -97,36 +120,44 @@ MultiHeadParams<double> wide(const MultiHeadParams<float>& from) {
 const MultiHeadParams<double>& wide(const MultiHeadParams<double>& from) { return from; }
 
 template <class T>
-void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance) {
-  INFO(test::name_of(c) << (bias ? " bias" : ""));
-  DrawnLayer<T> drawn = draw_layer<T>(c, bias);
+void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance, Index past = -1) {
+  INFO(test::name_of(c) << (bias ? " bias" : "") << " past " << past);
+  DrawnLayer<T> drawn = draw_layer<T>(c, bias, past);
   drawn.attention.settings.kernel = kernel;
   MultiHeadGradients<T> got = differentiate(drawn);
 
-  const MultiHeadParams<double> p = wide(drawn.params);
+  const MultiHeadParams<double> params = wide(drawn.params);
   reference::Call call = drawn.attention.call;
-  const std::size_t batch = call.batch, n = call.n, m = call.m;
+  const std::size_t batch = call.batch, n = call.n, matrices = batch * call.kv_heads;
+  const std::size_t p = past < 0 ? 0 : static_cast<std::size_t>(past), m = call.m - p;
+  const Past<T> before = drawn.past.value_or(Past<T>{Tensor<T>(Shape{0}), Tensor<T>(Shape{0})});
   const Doubles query = doubles(drawn.query), key = doubles(drawn.key);
   const Doubles value = doubles(drawn.value);
-  call.q = project_by_loops(query, p.w_q, p.b_q, batch, n, call.heads);
-  call.k = project_by_loops(key, p.w_k, p.b_k, batch, m, call.kv_heads);
-  call.v = project_by_loops(value, p.w_v, p.b_v, batch, m, call.kv_heads);
+  call.q = project_by_loops(query, params.w_q, params.b_q, batch, n, call.heads);
+  call.k = joined(doubles(before.k),
+                  project_by_loops(key, params.w_k, params.b_k, batch, m, call.kv_heads), matrices);
+  call.v =
+      joined(doubles(before.v),
+             project_by_loops(value, params.w_v, params.b_v, batch, m, call.kv_heads), matrices);
   const Doubles concat = merged(reference::attend(call).output, batch, n, call.heads);
-  const Passed o = pass_back(concat, p.w_o, doubles(drawn.grad_output), batch, n, 1);
+  const Passed o = pass_back(concat, params.w_o, doubles(drawn.grad_output), batch, n, 1);
   // The gradient of the heads, from rows back to heads.
-  Tensor<double> identity({p.w_o.shape()[0], p.w_o.shape()[0]});
+  Tensor<double> identity({params.w_o.shape()[0], params.w_o.shape()[0]});
   identity.matrix().setIdentity();
   const Doubles grad_heads = project_by_loops(o.x, identity, std::nullopt, batch, n, call.heads);
   const reference::Gradients g = reference::differentiate(call, grad_heads);
-  const Passed q = pass_back(query, p.w_q, g.grad_q, batch, n, call.heads);
-  const Passed k = pass_back(key, p.w_k, g.grad_k, batch, m, call.kv_heads);
-  const Passed v = pass_back(value, p.w_v, g.grad_v, batch, m, call.kv_heads);
+  const Passed q = pass_back(query, params.w_q, g.grad_q, batch, n, call.heads);
+  const auto [past_k, grad_k] = cut(g.grad_k, p, call.m, call.d_k);
+  const auto [past_v, grad_v] = cut(g.grad_v, p, call.m, call.d_v);
+  const Passed k = pass_back(key, params.w_k, grad_k, batch, m, call.kv_heads);
+  const Passed v = pass_back(value, params.w_v, grad_v, batch, m, call.kv_heads);
 
-  const std::vector<const Doubles*> expected = {&q.x, &k.x, &v.x, &q.w, &k.w, &v.w,
-                                                &o.w, &q.b, &k.b, &v.b, &o.b};
+  std::vector<const Doubles*> expected = {&q.x, &k.x, &v.x, &q.w, &k.w, &v.w, &o.w};
+  if (past >= 0) expected.insert(expected.end(), {&past_k, &past_v});
+  if (bias) expected.insert(expected.end(), {&q.b, &k.b, &v.b, &o.b});
   const double size = tolerance * static_cast<double>((c.n + c.m) * c.heads * c.batch);
   const auto tensors = tensors_of(drawn, got);
-  CHECK(tensors.size() == (bias ? 11 : 7));
+  REQUIRE(tensors.size() == expected.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     INFO(tensors[i].name);
     REQUIRE(tensors[i].gradient->has_value());
@@ -149,6 +180,17 @@ TEST_CASE("gradients of a layer equal plain loops under every combination of opt
         check_loops<double>(c, !bias, Kernel::full, 1e-14);
         check_loops<float>(c, bias, Kernel::automatic, 5e-6);
       }
+    }
+  }
+}
+
+TEST_CASE("gradients of a layer with a past equal plain loops, the past's its own") {
+  for (int options = 0; options < 64; ++options) {
+    const Case sizes{.batch = 2, .heads = 4, .kv_heads = 2, .n = 3, .m = 7, .d_k = 3, .d_v = 2};
+    const Case c = with_options(sizes, options);
+    for (const Index past : {0, 4, 7}) {
+      check_loops<double>(c, options % 2 == 1, Kernel::automatic, 1e-14, past);
+      check_loops<double>(c, options % 2 == 0, Kernel::full, 1e-14, past);
     }
   }
 }
@@ -198,7 +240,7 @@ TEST_CASE("gradients of a layer are those of central differences") {
                      .d_v = 3};
     const Case c = with_options(sizes, options);
     INFO(test::name_of(c));
-    auto layer = draw_layer<double>(c, true);
+    auto layer = draw_layer<double>(c, true, options % 4 - 1);
     auto gradients = differentiate(layer);
     for (const Named<double>& tensor : tensors_of(layer, gradients)) {
       INFO(tensor.name);

@@ -207,8 +207,8 @@ TEST_CASE("shapes that do not fit are refused by name, with both numbers") {
 
 TEST_CASE("a past comes before the keys, and queries stand after it") {
   AttendOptions options = counting(2, 2);
-  options.value.past_k = filled({3, 1}, 0);
-  options.value.past_v = given<double>({3, 1}, {10, 20, 30});
+  options.value.past.k = filled({3, 1}, 0);
+  options.value.past.v = given<double>({3, 1}, {10, 20, 30});
   options.mask.causal = true;
   const AttendResult result = attend(options, {"present_v", "weights"});
   check_close(values_of(result.present_v), {10, 20, 30, 1, 2});
@@ -216,7 +216,7 @@ TEST_CASE("a past comes before the keys, and queries stand after it") {
   CHECK(mentions(result.notes, "after the 3 past keys"));
   options.mask.align = Align::top_left;
   check_close(values_of(attend(options, {}).output), {10, 15});
-  options.value.past_v = {};
+  options.value.past.v = {};
   CHECK(refusal([&] { attend(options, {}); }).find("past_v") != std::string::npos);
 }
 

@@ -116,8 +116,8 @@ TEST_CASE("files and a past are checked in their own form") {
   options.query_key.q = given<double>({1, 4}, {.1, -.4, .9, .3});
   options.query_key.k = given<double>({2, 4}, {.7, .1, -.2, .5, -.6, .8, .4, -.1});
   options.value.v = given<double>({2, 2}, {1, -2, .5, 3});
-  options.value.past_k = given<double>({1, 2, 1, 2}, {.2, .3, -.7, 1.1});
-  options.value.past_v = given<double>({1, 2, 1, 1}, {4, -1});
+  options.value.past.k = given<double>({1, 2, 1, 2}, {.2, .3, -.7, 1.1});
+  options.value.past.v = given<double>({1, 2, 1, 1}, {4, -1});
   options.sizes.heads = 2;
   check_passes(options);
 }
@@ -270,8 +270,8 @@ TEST_CASE("a check is of attention or of a layer, not of both") {
   options.query_key.q = filled({2, 2}, 1);
   CHECK(refusal([&] { gradcheck(options, {}); }).find("q: got") != std::string::npos);
   options.query_key = {};
-  options.value.past_k = filled({1, 1, 2, 2}, 1);
-  CHECK(refusal([&] { gradcheck(options, {}); }).find("past_k: got") != std::string::npos);
+  options.value.v = filled({2, 2}, 1);
+  CHECK(refusal([&] { gradcheck(options, {}); }).find("v: got") != std::string::npos);
   options = small_layer();
   options.layer.d_model = {};
   const std::string text = refusal([&] { gradcheck(options, {}); });

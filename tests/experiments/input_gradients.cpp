@@ -93,8 +93,8 @@ TEST_CASE("a past has gradients of its own") {
     return {.path = {}, .values = AnyTensor(std::move(part))};
   };
   AttendOptions split = whole;
-  split.value.past_k = rows(whole.query_key.k, 0, 2);
-  split.value.past_v = rows(whole.value.v, 0, 2);
+  split.value.past.k = rows(whole.query_key.k, 0, 2);
+  split.value.past.v = rows(whole.value.v, 0, 2);
   split.query_key.k = rows(whole.query_key.k, 2, 5);
   split.value.v = rows(whole.value.v, 2, 5);
   const Request all = {"grad_k", "grad_v", "grad_past_k", "grad_past_v"};

@@ -99,8 +99,8 @@ void give_past(Situation& s, std::size_t past) {
     }
     return source({size(s.call.batch), size(s.call.kv_heads), size(to - from), size(d)}, kept);
   };
-  s.options.value.past_k = part(s.call.k, s.call.d_k, 0, past);
-  s.options.value.past_v = part(s.call.v, s.call.d_v, 0, past);
+  s.options.value.past.k = part(s.call.k, s.call.d_k, 0, past);
+  s.options.value.past.v = part(s.call.v, s.call.d_v, 0, past);
   s.options.query_key.k = part(s.call.k, s.call.d_k, past, s.call.m);
   s.options.value.v = part(s.call.v, s.call.d_v, past, s.call.m);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "attnlab/attention/all_keys.h"
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
@@ -73,15 +74,20 @@ MultiHeadShape MultiHeadParams<T>::shape() const {
 template <class T>
 MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
                               const MultiHeadParams<T>& params, const Mask& mask,
-                              const AttentionSettings& settings, const Request& want) {
+                              const AttentionSettings& settings, const Request& want,
+                              const Past<T>* past) {
   const MultiHeadShape shape = params.shape();
-  require_multi_head<T>(query.shape(), key.shape(), value.shape(), shape, mask, settings, want);
+  require_multi_head(query.shape(), key.shape(), value.shape(), shape, past, mask, settings, want);
 
   MultiHeadResult<T> result;
   result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);
   result.k = project_heads(key, params.w_k, params.b_k, shape.kv_heads, settings);
   result.v = project_heads(value, params.w_v, params.b_v, shape.kv_heads, settings);
-  result.attention = scaled_dot_product(result.q, result.k, result.v, mask, settings, want);
+  const AllKeys<T> k(past ? &past->k : nullptr, result.k);
+  const AllKeys<T> v(past ? &past->v : nullptr, result.v);
+  result.attention = scaled_dot_product(result.q, k.all(), v.all(), mask, settings, want);
+  if (want.has("present_k")) result.present_k = k.all();
+  if (want.has("present_v")) result.present_v = v.all();
   result.concat = merge_heads(result.attention.output);
   result.output = project(result.concat, params.w_o, params.b_o, settings);
   return result;
@@ -127,10 +133,12 @@ template struct MultiHeadParams<float>;
 template struct MultiHeadParams<double>;
 template MultiHeadResult<float> multi_head(const Tensor<float>&, const Tensor<float>&,
                                            const Tensor<float>&, const MultiHeadParams<float>&,
-                                           const Mask&, const AttentionSettings&, const Request&);
+                                           const Mask&, const AttentionSettings&, const Request&,
+                                           const Past<float>*);
 template MultiHeadResult<double> multi_head(const Tensor<double>&, const Tensor<double>&,
                                             const Tensor<double>&, const MultiHeadParams<double>&,
-                                            const Mask&, const AttentionSettings&, const Request&);
+                                            const Mask&, const AttentionSettings&, const Request&,
+                                            const Past<double>*);
 template Tensor<float> split_heads(const Tensor<float>&, Index);
 template Tensor<double> split_heads(const Tensor<double>&, Index);
 template Tensor<float> merge_heads(const Tensor<float>&);

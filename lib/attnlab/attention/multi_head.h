@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "attnlab/attention/past.h"
 #include "attnlab/attention/scaled_dot_product.h"
 
 namespace attnlab {
@@ -50,9 +51,13 @@ MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, doubl
 // The matrices of one call, in the order they are computed.
 template <class T>
 struct MultiHeadResult {
-  Tensor<T> q;                   // query W_q + b_q, split               [batch, heads, n, d_k]
-  Tensor<T> k;                   // key W_k + b_k, split                 [batch, kv_heads, m, d_k]
-  Tensor<T> v;                   // value W_v + b_v, split               [batch, kv_heads, m, d_v]
+  Tensor<T> q;  // query W_q + b_q, split               [batch, heads, n, d_k]
+  Tensor<T> k;  // key W_k + b_k, split                 [batch, kv_heads, m, d_k]
+  Tensor<T> v;  // value W_v + b_v, split               [batch, kv_heads, m, d_v]
+  std::optional<Tensor<T>>
+      present_k;  // the past's keys and k          [batch, kv_heads, p + m, d_k]
+  std::optional<Tensor<T>>
+      present_v;                 // the past's values and v        [batch, kv_heads, p + m, d_v]
   AttentionResult<T> attention;  // its output is that of each head      [batch, heads, n, d_v]
   Tensor<T> concat;              // the heads side by side               [batch, n, heads d_v]
   Tensor<T> output;              // concat W_o + b_o                     [batch, n, d_output]
@@ -61,12 +66,20 @@ struct MultiHeadResult {
 // Multi-head attention, Concat(head_1, ..., head_h) W_o with head_i = Attention(query W_q_i,
 // key W_k_i, value W_v_i) (Vaswani et al., 2017, section 3.2.2). query [batch, n, d_query],
 // key [batch, m, d_key], value [batch, m, d_value]: self-attention gives one tensor three times,
-// cross-attention the memory as key and value. The mask is of [batch, heads, n, m]. Throws
-// InputError when the shapes do not agree.
+// cross-attention the memory as key and value.
+//
+// The keys and values of a past, k and v of earlier calls, come before those of this one:
+// present_k and present_v, absent unless wanted, are the past of the next. A decoder so computes
+// one position at a time what the causal mask gives of all; in cross-attention, key and value may
+// have no rows (m = 0) where the past holds those of the whole memory.
+//
+// The mask is of [batch, heads, n, p + m], p the keys of the past. Throws InputError when the
+// shapes do not agree.
 template <class T>
 MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
                               const MultiHeadParams<T>& params, const Mask& mask,
-                              const AttentionSettings& settings, const Request& want = {});
+                              const AttentionSettings& settings, const Request& want = {},
+                              const Past<T>* past = nullptr);
 
 // [batch, n, heads d] <-> [batch, heads, n, d]
 template <class T>

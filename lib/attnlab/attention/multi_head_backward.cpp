@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "attnlab/attention/all_keys.h"
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/kernel/values.h"
 #include "attnlab/attention/requirements.h"
@@ -21,17 +22,18 @@ namespace {
 
 // One of the three projections of an input, and what its gradients are called.
 struct ProjectionNames {
-  std::string_view input, weight, bias, heads;
+  std::string_view input, weight, bias, heads, past;
 };
-constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q", "grad_q"};
-constexpr ProjectionNames kKey = {"grad_key", "grad_w_k", "grad_b_k", "grad_k"};
-constexpr ProjectionNames kValue = {"grad_value", "grad_w_v", "grad_b_v", "grad_v"};
+constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q", "grad_q", ""};
+constexpr ProjectionNames kKey = {"grad_key", "grad_w_k", "grad_b_k", "grad_k", "grad_past_k"};
+constexpr ProjectionNames kValue = {"grad_value", "grad_w_v", "grad_b_v", "grad_v", "grad_past_v"};
 
 // The gradients of q, k and v that those of `want` are computed from.
 Request heads_wanted(const Request& want) {
   Request heads;
   for (const ProjectionNames& names : {kQuery, kKey, kValue}) {
-    if (want.has(names.input) || want.has(names.weight) || want.has(names.bias)) {
+    const auto parts = {names.input, names.weight, names.bias, names.past};
+    if (std::any_of(parts.begin(), parts.end(), [&](auto name) { return want.has(name); })) {
       heads.add(names.heads);
     }
   }
@@ -60,12 +62,17 @@ void require_forward(const MultiHeadResult<T>& forward, const MultiHeadShape& sh
 // Throws InputError when there is no memory for the gradients that `want` names.
 template <class T>
 void require_gradients(const Request& want, const Shape& query, const Shape& key,
-                       const Shape& value, const MultiHeadParams<T>& params) {
-  const std::array<std::pair<std::string_view, Index>, 7> sizes = {
-      std::pair("grad_query", query.size()), {"grad_key", key.size()},
-      {"grad_value", value.size()},          {"grad_w_q", params.w_q.size()},
-      {"grad_w_k", params.w_k.size()},       {"grad_w_v", params.w_v.size()},
-      {"grad_w_o", params.w_o.size()}};
+                       const Shape& value, const MultiHeadParams<T>& params, const Past<T>* past) {
+  const std::array<std::pair<std::string_view, Index>, 9> sizes = {
+      std::pair("grad_query", query.size()),
+      {"grad_key", key.size()},
+      {"grad_value", value.size()},
+      {"grad_w_q", params.w_q.size()},
+      {"grad_w_k", params.w_k.size()},
+      {"grad_w_v", params.w_v.size()},
+      {"grad_w_o", params.w_o.size()},
+      {"grad_past_k", past ? past->k.size() : 0},
+      {"grad_past_v", past ? past->v.size() : 0}};
   std::uint64_t elements = 0;
   for (const auto& [name, size] : sizes) {
     if (want.has(name)) elements += static_cast<std::uint64_t>(size);
@@ -99,17 +106,18 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad,
   return project<T>(columns, grad, std::nullopt, settings).reshaped({in, out});
 }
 
-// Whether the mask lets row `row` of an input take part in head `head` of its projection.
+// Whether the mask lets row `row` of an input take part in head `head` of its projection. Row 0 of
+// one that keys or values come from is key `before`.
 class TakesPart {
  public:
-  TakesPart(const Mask& mask, Index heads, bool keys)
-      : mask_(mask), group_(mask.heads() / heads), keys_(keys) {}
+  TakesPart(const Mask& mask, Index heads, bool keys, Index before)
+      : mask_(mask), group_(mask.heads() / heads), keys_(keys), before_(before) {}
 
   bool operator()(Index entry, Index head, Index row) const {
     for (Index h = head * group_; h < (head + 1) * group_; ++h) {
       const Index others = keys_ ? mask_.queries() : mask_.keys();
       for (Index other = 0; other < others; ++other) {
-        if (keys_ ? mask_.may_attend(entry, h, other, row)
+        if (keys_ ? mask_.may_attend(entry, h, other, before_ + row)
                   : mask_.may_attend(entry, h, row, other)) {
           return true;
         }
@@ -122,6 +130,7 @@ class TakesPart {
   const Mask& mask_;
   Index group_;  // query heads that use one head of the projection
   bool keys_;
+  Index before_;
 };
 
 // The same for a projection into `heads`. What is not finite enters only where the mask lets it:
@@ -151,8 +160,9 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads
 }  // namespace
 
 Request all_layer_gradients() {
-  return {"grad_query", "grad_key", "grad_value", "grad_w_q", "grad_b_q", "grad_w_k",
-          "grad_b_k",   "grad_w_v", "grad_b_v",   "grad_w_o", "grad_b_o"};
+  return {"grad_query", "grad_key",    "grad_value", "grad_w_q", "grad_b_q",
+          "grad_w_k",   "grad_b_k",    "grad_w_v",   "grad_b_v", "grad_w_o",
+          "grad_b_o",   "grad_past_k", "grad_past_v"};
 }
 
 template <class T>
@@ -160,14 +170,15 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
                                           const Tensor<T>& value, const MultiHeadParams<T>& params,
                                           const MultiHeadResult<T>& forward,
                                           const Tensor<T>& grad_output, const Mask& mask,
-                                          const AttentionSettings& settings, const Request& want) {
+                                          const AttentionSettings& settings, const Request& want,
+                                          const Past<T>* past) {
   const MultiHeadShape shape = params.shape();
-  require_multi_head<T>(query.shape(), key.shape(), value.shape(), shape, mask, settings, {});
+  require_multi_head(query.shape(), key.shape(), value.shape(), shape, past, mask, settings, {});
   const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
   require_shape("grad_output", grad_output.shape(), "the output, [batch, n, d_output]",
                 {batch, n, shape.d_output});
   require_forward(forward, shape, batch, n, m);
-  require_gradients(want, query.shape(), key.shape(), value.shape(), params);
+  require_gradients(want, query.shape(), key.shape(), value.shape(), params, past);
 
   MultiHeadGradients<T> gradients;
   if (want.has("grad_w_o")) {
@@ -179,8 +190,19 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
 
   const Tensor<T> grad_heads = project_heads<T>(grad_output, transposed(params.w_o, settings),
                                                 std::nullopt, shape.heads, settings);
-  AttentionGradients<T> attention = scaled_dot_product_backward(forward.q, forward.k, forward.v,
-                                                                grad_heads, mask, settings, heads);
+  const AllKeys<T> k(past ? &past->k : nullptr, forward.k);
+  const AllKeys<T> v(past ? &past->v : nullptr, forward.v);
+  AttentionGradients<T> attention =
+      scaled_dot_product_backward(forward.q, k.all(), v.all(), grad_heads, mask, settings, heads);
+  const auto take_apart = [&](const ProjectionNames& names, const AllKeys<T>& keys,
+                              std::optional<Tensor<T>>& gradient,
+                              std::optional<Tensor<T>>& grad_past) {
+    if (!gradient) return;
+    if (past && want.has(names.past)) grad_past = keys.past_of(*gradient);
+    gradient = keys.current_of(*std::move(gradient));
+  };
+  take_apart(kKey, k, attention.grad_k, gradients.grad_past_k);
+  take_apart(kValue, v, attention.grad_v, gradients.grad_past_v);
 
   const auto differentiate =
       [&](const ProjectionNames& names, std::optional<Tensor<T>>& split, const Tensor<T>& x,
@@ -194,7 +216,8 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
           grad_x = project<T>(grad, transposed(w, settings), std::nullopt, settings);
         }
         if (want.has(names.weight)) {
-          const TakesPart takes_part(mask, count, names.input != kQuery.input);
+          const bool keys = names.input != kQuery.input;
+          const TakesPart takes_part(mask, count, keys, keys ? k.before() : 0);
           grad_w = weight_gradient(x, grad, count, takes_part, settings);
         }
         if (b && want.has(names.bias)) grad_b = sum_of_rows(grad);
@@ -208,15 +231,13 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   return gradients;
 }
 
-template MultiHeadGradients<float> multi_head_backward(const Tensor<float>&, const Tensor<float>&,
-                                                       const Tensor<float>&,
-                                                       const MultiHeadParams<float>&,
-                                                       const MultiHeadResult<float>&,
-                                                       const Tensor<float>&, const Mask&,
-                                                       const AttentionSettings&, const Request&);
+template MultiHeadGradients<float> multi_head_backward(
+    const Tensor<float>&, const Tensor<float>&, const Tensor<float>&, const MultiHeadParams<float>&,
+    const MultiHeadResult<float>&, const Tensor<float>&, const Mask&, const AttentionSettings&,
+    const Request&, const Past<float>*);
 template MultiHeadGradients<double> multi_head_backward(
     const Tensor<double>&, const Tensor<double>&, const Tensor<double>&,
     const MultiHeadParams<double>&, const MultiHeadResult<double>&, const Tensor<double>&,
-    const Mask&, const AttentionSettings&, const Request&);
+    const Mask&, const AttentionSettings&, const Request&, const Past<double>*);
 
 }  // namespace attnlab

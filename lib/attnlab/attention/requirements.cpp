@@ -53,6 +53,25 @@ void require_input(std::string_view name, const Shape& shape, std::string_view w
                    fmt::format("need {}, the rows of {}", width, weight));
 }
 
+void require_past(std::string_view name, const Shape& past, Index batch, Index heads, Index width,
+                  std::string_view width_name) {
+  if (past.rank() == 4 && past == Shape{batch, heads, past[2], width}) return;
+  throw InputError("", name, past.str(),
+                   fmt::format("need [batch, kv_heads, p, {}] = [{}, {}, p, {}]", width_name, batch,
+                               heads, width));
+}
+
+// The keys that the past holds.
+template <class T>
+Index past_keys(const Past<T>* past, const MultiHeadShape& layer, Index batch) {
+  if (past == nullptr) return 0;
+  const Shape &k = past->k.shape(), &v = past->v.shape();
+  require_past("past_k", k, batch, layer.kv_heads, layer.d_k, "d_k");
+  require_past("past_v", v, batch, layer.kv_heads, layer.d_v, "d_v");
+  require_same("past_v", v, "past_k", k, 2, "p");
+  return k[2];
+}
+
 template <class T>
 void require_settings(const AttentionSettings& settings) {
   // Compared in double: a value beyond T must not become its infinity unseen.
@@ -115,7 +134,7 @@ void require_attention(const Shape& q, const Shape& k, const Shape& v, const Mas
 
 template <class T>
 void require_multi_head(const Shape& query, const Shape& key, const Shape& value,
-                        const MultiHeadShape& layer, const Mask& mask,
+                        const MultiHeadShape& layer, const Past<T>* past, const Mask& mask,
                         const AttentionSettings& settings, const Request& want) {
   require_input("query", query, "w_q", layer.d_query);
   require_input("key", key, "w_k", layer.d_key);
@@ -123,7 +142,7 @@ void require_multi_head(const Shape& query, const Shape& key, const Shape& value
   require_same("key", key, "query", query, 0, "batch");
   require_same("value", value, "query", query, 0, "batch");
   require_same("value", value, "key", key, 1, "m");
-  const Index batch = query[0], n = query[1], m = key[1];
+  const Index batch = query[0], n = query[1], m = past_keys(past, layer, batch) + key[1];
   require_attention<T>({batch, layer.heads, n, layer.d_k}, {batch, layer.kv_heads, m, layer.d_k},
                        {batch, layer.kv_heads, m, layer.d_v}, mask, settings, want);
 }
@@ -133,11 +152,11 @@ template void require_attention<float>(const Shape&, const Shape&, const Shape&,
 template void require_attention<double>(const Shape&, const Shape&, const Shape&, const Mask&,
                                         const AttentionSettings&, const Request&);
 
-template void require_multi_head<float>(const Shape&, const Shape&, const Shape&,
-                                        const MultiHeadShape&, const Mask&,
-                                        const AttentionSettings&, const Request&);
-template void require_multi_head<double>(const Shape&, const Shape&, const Shape&,
-                                         const MultiHeadShape&, const Mask&,
-                                         const AttentionSettings&, const Request&);
+template void require_multi_head(const Shape&, const Shape&, const Shape&, const MultiHeadShape&,
+                                 const Past<float>*, const Mask&, const AttentionSettings&,
+                                 const Request&);
+template void require_multi_head(const Shape&, const Shape&, const Shape&, const MultiHeadShape&,
+                                 const Past<double>*, const Mask&, const AttentionSettings&,
+                                 const Request&);
 
 }  // namespace attnlab

@@ -10,10 +10,10 @@ template <class T>
 void require_attention(const Shape& q, const Shape& k, const Shape& v, const Mask& mask,
                        const AttentionSettings& settings, const Request& want);
 
-// The same of multi_head, for a layer of these sizes.
+// The same of multi_head, for a layer of these sizes and a past, null when there is none.
 template <class T>
 void require_multi_head(const Shape& query, const Shape& key, const Shape& value,
-                        const MultiHeadShape& layer, const Mask& mask,
+                        const MultiHeadShape& layer, const Past<T>* past, const Mask& mask,
                         const AttentionSettings& settings, const Request& want);
 
 // Axis `axis` of tensor `name` and of tensor `other_name` is the same length, called `unit`. Throws

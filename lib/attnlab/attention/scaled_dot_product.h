@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "attnlab/attention/mask.h"
 #include "attnlab/core/request.h"
@@ -61,10 +60,5 @@ template <class T>
 AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
                                       const Mask& mask, const AttentionSettings& settings,
                                       const Request& want = {});
-
-// [batch, kv_heads, p + m, d]: `past` [batch, kv_heads, p, d] before `current`
-// [batch, kv_heads, m, d]. `name` is the option to blame when the shapes do not agree.
-template <class T>
-Tensor<T> append_keys(const Tensor<T>& past, const Tensor<T>& current, std::string_view name);
 
 }  // namespace attnlab

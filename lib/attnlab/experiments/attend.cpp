@@ -9,7 +9,7 @@ template <class T>
 AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Request want,
                        std::vector<std::string> notes) {
   want = steps_taken(std::move(want), options.scores, options.mask);
-  if (!raw.past_k) {
+  if (!raw.past) {
     want.leave_out_step("present_k");
     want.leave_out_step("present_v");
   }

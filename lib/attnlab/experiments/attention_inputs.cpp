@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/error.h"
 #include "attnlab/io/tensor_file.h"
 
@@ -75,17 +74,6 @@ RawAttentionInputs read_inputs(const QueryKeyOptions& query_key, const ValueOpti
   return raw;
 }
 
-void read_past(const ValueOptions& value, RawAttentionInputs& raw,
-               std::vector<std::string>& notes) {
-  if (value.past_k.empty() != value.past_v.empty()) {
-    throw InputError("", value.past_k.empty() ? "past_k" : "past_v", "",
-                     "is needed: past keys and past values come together");
-  }
-  if (value.past_k.empty()) return;
-  raw.past_k = read_tensor(value.past_k, "past_k", notes);
-  raw.past_v = read_tensor(value.past_v, "past_v", notes);
-}
-
 void round_inputs(RawAttentionInputs& raw, std::vector<std::string>& notes) {
   const auto round = [&](AnyTensor& tensor, std::string_view name) {
     tensor = rounded_to(raw.dtype, std::move(tensor), name, notes);
@@ -93,8 +81,7 @@ void round_inputs(RawAttentionInputs& raw, std::vector<std::string>& notes) {
   round(raw.q, "q");
   round(raw.k, "k");
   round(raw.v, "v");
-  if (raw.past_k) round(*raw.past_k, "past_k");
-  if (raw.past_v) round(*raw.past_v, "past_v");
+  if (raw.past) raw.past->round_to(raw.dtype, notes);
 }
 
 void note_drawn(const RawAttentionInputs& raw, bool values, std::uint64_t seed,
@@ -114,10 +101,10 @@ RawAttentionInputs read_or_draw(const QueryKeyOptions& query_key, const ValueOpt
       drawn ? draw_inputs(sizes, value != nullptr, seed) : read_inputs(query_key, value, notes);
   raw.drawn = drawn;
   if (drawn) note_drawn(raw, value != nullptr, seed, notes);
-  if (value != nullptr) read_past(*value, raw, notes);
+  if (value != nullptr) raw.past = read_past(value->past, notes);
   std::vector<DType> dtypes = {raw.q.dtype(), raw.k.dtype()};
   if (value != nullptr) dtypes.push_back(raw.v.dtype());
-  if (raw.past_k) dtypes.insert(dtypes.end(), {raw.past_k->dtype(), raw.past_v->dtype()});
+  if (raw.past) dtypes.insert(dtypes.end(), {raw.past->k.dtype(), raw.past->v.dtype()});
   raw.dtype = resolve_precision(sizes.dtype, dtypes);
   round_inputs(raw, notes);
   raw.layout.rank = raw.q.shape().rank();
@@ -160,15 +147,12 @@ AttentionInputs<T> split_attention_inputs(const SizeOptions& sizes, RawAttention
   require_size("m", sizes.m, "k", inputs.k.shape()[2]);
   require_size("d_k", sizes.d_k, "q", inputs.q.shape()[3]);
   require_size("d_v", sizes.d_v, "v", inputs.v.shape()[3]);
-  if (raw.past_k) {
-    const Tensor<T> past_k =
-        to_heads(raw.past_k->template cast<T>(), std::nullopt, "past_k", "kv_heads");
-    const Tensor<T> past_v =
-        to_heads(raw.past_v->template cast<T>(), std::nullopt, "past_v", "kv_heads");
+  if (raw.past) {
+    const Past<T> past = raw.past->as<T>();
     inputs.has_past = true;
-    inputs.past = past_k.shape()[2];
-    inputs.k = append_keys(past_k, inputs.k, "past_k");
-    inputs.v = append_keys(past_v, inputs.v, "past_v");
+    inputs.past = past.k.shape()[2];
+    inputs.k = append_keys(past.k, inputs.k, "past_k");
+    inputs.v = append_keys(past.v, inputs.v, "past_v");
   }
   return inputs;
 }

@@ -8,6 +8,7 @@
 
 #include "attnlab/core/describe.h"
 #include "attnlab/experiments/head_layout.h"
+#include "attnlab/experiments/past_options.h"
 #include "attnlab/experiments/precision.h"
 #include "attnlab/experiments/size_options.h"
 
@@ -28,22 +29,20 @@ struct QueryKeyOptions {
 
 // Values, and the past of a decoder.
 struct ValueOptions {
-  TensorSource v, past_k, past_v;
+  TensorSource v;
+  PastOptions past;
 
   static constexpr auto fields() {
     using O = ValueOptions;
     return std::tuple(field("v", &O::v, "values [.., kv_heads, m, d_v]", {.unit = "FILE"}),
-                      field("past_k", &O::past_k, "keys put before K, [batch, kv_heads, p, d_k]",
-                            {.unit = "FILE"}),
-                      field("past_v", &O::past_v, "values put before V, [batch, kv_heads, p, d_v]",
-                            {.unit = "FILE"}));
+                      group("Past", &O::past));
   }
 };
 
 // The tensors as read or drawn.
 struct RawAttentionInputs {
   AnyTensor q, k, v;
-  std::optional<AnyTensor> past_k, past_v;
+  std::optional<PastTensors> past;
   DType dtype = DType::float32;  // of the results
   HeadLayout layout;             // of Q
   bool drawn = false;

@@ -80,8 +80,10 @@ void check_attention(const GradcheckOptions& options, GradcheckResult& result) {
 void check_through_layer(const GradcheckOptions& options, GradcheckResult& result) {
   constexpr std::string_view kRule = "give either q, k and v or a layer and its inputs";
   require_defaults(options.query_key, kRule);
-  require_defaults(options.value, kRule);
-  MultiheadResult layer = multihead(through_layer(options), checked_matrices());
+  require_defaults(ValueOptions{options.value.v, {}}, kRule);
+  MultiheadOptions through = through_layer(options);
+  through.past = options.value.past;
+  MultiheadResult layer = multihead(through, checked_matrices());
   result.notes = std::move(layer.notes);
   result.tolerance = options.tolerance.value_or(default_tolerance(layer.output->dtype()));
   result.rows = check_layer(layer, result.tolerance, options.run, result.notes);

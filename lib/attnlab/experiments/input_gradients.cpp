@@ -4,21 +4,6 @@
 #include "attnlab/io/tensor_file.h"
 
 namespace attnlab {
-namespace {
-
-// Keys [first, first + count) of a tensor [batch, kv_heads, m, d].
-template <class T>
-Tensor<T> keys_of(const Tensor<T>& all, Index first, Index count) {
-  const Shape& shape = all.shape();
-  Tensor<T> keys = Tensor<T>::uninitialized({shape[0], shape[1], count, shape[3]});
-  for (Index i = 0; i < shape.matrices(); ++i) {
-    keys.matrix(i) = all.matrix(i).middleRows(first, count);
-  }
-  return keys;
-}
-
-}  // namespace
-
 std::optional<AnyTensor> read_grad_output(const TensorSource& source,
                                           std::vector<std::string>& notes) {
   if (source.empty()) return std::nullopt;

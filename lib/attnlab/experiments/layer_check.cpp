@@ -30,19 +30,25 @@ MultiHeadParams<T> params_of(const MultiheadResult& layer) {
 template <class T>
 struct Point {
   LayerInputs inputs;
+  std::optional<Past<T>> past_tensors;
   MultiHeadParams<T> params;
 
   Tensor<T> query() const { return with_batch<T>(inputs.queries()); }
   Tensor<T> key() const { return with_batch<T>(inputs.keys()); }
   Tensor<T> value() const { return with_batch<T>(inputs.values()); }
+  const Past<T>* past() const { return past_tensors ? &*past_tensors : nullptr; }
   MultiHeadResult<T> forward(const Mask& mask, const AttentionSettings& settings) const {
-    return multi_head(query(), key(), value(), params, mask, settings);
+    return multi_head(query(), key(), value(), params, mask, settings, {}, past());
   }
 };
 
 template <class T>
 Point<T> point_of(const MultiheadResult& layer) {
-  return {{layer.x, layer.memory, layer.query, layer.key, layer.value}, params_of<T>(layer)};
+  std::optional<Past<T>> past;
+  if (layer.call->past) past = layer.call->past->as<T>();
+  return {{layer.x, layer.memory, layer.query, layer.key, layer.value},
+          std::move(past),
+          params_of<T>(layer)};
 }
 
 Request all_gradients() {
@@ -59,7 +65,7 @@ LayerGradients differentiate(const MultiheadResult& layer, const AnyTensor& cota
   const Request all = all_gradients();
   MultiHeadGradients<T> gradients = multi_head_backward(
       at.query(), at.key(), at.value(), at.params, at.forward(call.mask, call.settings),
-      cotangent.cast<T>(), call.mask, call.settings, gradients_computed(at.inputs, all));
+      cotangent.cast<T>(), call.mask, call.settings, gradients_computed(at.inputs, all), at.past());
   return layer_gradients(at.inputs, std::move(gradients), call.layout, layer.output->dtype(), all,
                          notes);
 }
@@ -105,6 +111,15 @@ class LayerCheck {
           point.params.*member = moved;
         },
         terms);
+  }
+
+  void past(std::string_view name, Tensor<double> Past<double>::*member,
+            const std::optional<AnyTensor>& gradient) {
+    if (!gradient) return;
+    check(name, (*at_.past_tensors).*member, *gradient,
+          [member](Point<double>& point, const Tensor<double>& moved) {
+            (*point.past_tensors).*member = moved;
+          });
   }
 
   std::vector<GradientCheck> rows;
@@ -161,6 +176,8 @@ std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tole
   check.bias("b_v", &Params::b_v, g.grad_b_v);
   check.weight("w_o", &Params::w_o, g.grad_w_o);
   check.bias("b_o", &Params::b_o, g.grad_b_o);
+  check.past("past_k", &Past<double>::k, g.grad_past_k);
+  check.past("past_v", &Past<double>::v, g.grad_past_v);
   return std::move(check.rows);
 }
 

@@ -109,6 +109,12 @@ void round_inputs(LayerInputs& inputs, DType dtype, std::vector<std::string>& no
   round(inputs.value, "value");
 }
 
+AnyTensor without_rows(const AnyTensor& x, Index width) {
+  const Shape& shape = x.shape();
+  const Tensor<float> none(shape.rank() == 3 ? Shape{shape[0], 0, width} : Shape{0, width});
+  return AnyTensor(none).cast(x.dtype());
+}
+
 void require_widths(const LayerInputs& inputs, const MultiHeadShape& shape) {
   const auto check = [](const std::optional<AnyTensor>& tensor, std::string_view name, Index width,
                         std::string_view weight) {

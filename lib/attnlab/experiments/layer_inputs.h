@@ -41,6 +41,9 @@ LayerInputs read_layer_inputs(const LayerInputOptions& options, const SizeOption
 void round_inputs(LayerInputs& inputs, DType dtype, std::vector<std::string>& notes,
                   const LayerInputNames& names = {});
 
+// A memory [.., 0, width] for `x`: of no positions.
+AnyTensor without_rows(const AnyTensor& x, Index width);
+
 // Throws InputError naming the input that is not as wide as the layer's weights need it.
 void require_widths(const LayerInputs& inputs, const MultiHeadShape& shape);
 

@@ -17,6 +17,7 @@ namespace {
 struct Use {
   bool cross = false;
   bool causal = false;
+  bool past_alone = false;  // the keys of the whole memory are those of the past
 };
 
 Use use_of(const MultiheadOptions& options) {
@@ -41,10 +42,13 @@ Use use_of(const MultiheadOptions& options) {
       }
       return {.causal = true};
     case Role::cross:
-      if (!memory && !apart && !options.inputs.x.empty()) refuse("needs a memory");
       break;
   }
-  return {.cross = true, .causal = causal};
+  const bool past = !options.past.k.empty();
+  if (!memory && !apart && !past && !options.inputs.x.empty()) {
+    refuse("needs a memory, or the past keys and values of one");
+  }
+  return {.cross = true, .causal = causal, .past_alone = past && !memory && !apart};
 }
 
 // The heads do not divide d_model: the one of them that was given is to blame.
@@ -207,6 +211,7 @@ std::optional<Tensor<T>> read_grad_output(const LayerGradientOptions& options,
 
 template <class T>
 MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, LayerInputs inputs,
+                             std::optional<PastTensors> given_past,
                              const MultiHeadParams<T>& params, DType dtype, Request want,
                              std::vector<std::string> notes) {
   const Tensor<T> query = with_batch<T>(inputs.queries());
@@ -215,21 +220,30 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   MaskOptions mask_options = options.mask;
   mask_options.causal = use.causal;
   want = steps_taken(std::move(want), options.scores, mask_options);
+  std::optional<Past<T>> past;
+  if (given_past) {
+    past = given_past->as<T>();
+  } else {
+    want.leave_out_step("present_k");
+    want.leave_out_step("present_v");
+  }
+  const Index past_keys = past ? past->k.shape()[2] : 0;
   Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
-                        key.shape()[1], /*past=*/0, notes);
+                        past_keys + key.shape()[1], past_keys, notes);
   const AttentionSettings settings =
       attention_settings(options.scores, options.run, params.shape().d_k);
   const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
   const std::optional<Tensor<T>> grad_output =
       read_grad_output<T>(options.gradients, layout,
                           {query.shape()[0], query.shape()[1], params.w_o.shape()[1]}, notes);
-  MultiHeadResult<T> layer = multi_head(query, key, value, params, mask, settings, want);
+  const Past<T>* before = past ? &*past : nullptr;
+  MultiHeadResult<T> layer = multi_head(query, key, value, params, mask, settings, want, before);
 
   MultiheadResult result;
   std::optional<MultiHeadGradients<T>> gradients;
   if (grad_output) {
     gradients = multi_head_backward(query, key, value, params, layer, *grad_output, mask, settings,
-                                    gradients_computed(inputs, want));
+                                    gradients_computed(inputs, want), before);
   }
   const auto keep_heads = [&](std::string_view name, Tensor<T>& tensor,
                               std::optional<AnyTensor>& field) {
@@ -238,6 +252,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_heads("q", layer.q, result.q);
   keep_heads("k", layer.k, result.k);
   keep_heads("v", layer.v, result.v);
+  if (layer.present_k) result.present_k = AnyTensor(*std::move(layer.present_k)).cast(dtype);
+  if (layer.present_v) result.present_v = AnyTensor(*std::move(layer.present_v)).cast(dtype);
   note_zero_rows(layer.attention.empty_rows, layer.attention.overflowed_rows, notes);
   result.attention = attention_matrices(layer.attention, layout, dtype);
   keep_heads("heads", layer.attention.output, result.heads);
@@ -253,7 +269,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
-  result.call = MultiheadCall{std::move(mask), settings, params.kv_heads, layout};
+  result.call =
+      MultiheadCall{std::move(mask), std::move(given_past), settings, params.kv_heads, layout};
   result.notes = std::move(notes);
   return result;
 }
@@ -262,6 +279,10 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
 
 MultiheadResult multihead(const MultiheadOptions& options, const Request& want) {
   const Use use = use_of(options);
+  if (use.past_alone && options.sizes.m) {
+    throw InputError("", "m", std::to_string(*options.sizes.m),
+                     "is of a memory: without one all keys are those of the past");
+  }
   const LayerOptions& layer = options.layer;
   check_layer_options(layer);
 
@@ -274,15 +295,18 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
   std::optional<LayerInputs> inputs;
   if (gives_layer_inputs(options.inputs))
     inputs = read_layer_inputs(options.inputs, options.sizes, notes);
+  std::optional<PastTensors> past = read_past(options.past, notes);
 
   std::vector<DType> dtypes = file ? file->dtypes() : std::vector<DType>{};
   if (inputs) {
     dtypes.insert(dtypes.end(),
                   {inputs->queries().dtype(), inputs->keys().dtype(), inputs->values().dtype()});
   }
+  if (past) dtypes.insert(dtypes.end(), {past->k.dtype(), past->v.dtype()});
   if (dtypes.empty()) dtypes = {DType::float32};
   const DType dtype = resolve_precision(options.sizes.dtype, dtypes);
   if (file) file->round_to(dtype, notes);
+  if (past) past->round_to(dtype, notes);
 
   return visit_compute_type(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -295,11 +319,13 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
     if (inputs) {
       require_widths(*inputs, shape);
     } else {
-      inputs = draw_layer_inputs(options.sizes, shape.d_query, shape.d_key, use.cross, seed, notes);
+      inputs = draw_layer_inputs(options.sizes, shape.d_query, shape.d_key,
+                                 use.cross && !use.past_alone, seed, notes);
     }
+    if (use.past_alone) inputs->memory = without_rows(*inputs->x, shape.d_key);
     round_inputs(*inputs, dtype, notes);
-    MultiheadResult result =
-        multihead_as<T>(options, use, std::move(*inputs), params, dtype, want, std::move(notes));
+    MultiheadResult result = multihead_as<T>(options, use, std::move(*inputs), std::move(past),
+                                             params, dtype, want, std::move(notes));
     if (!layer.save_params.empty()) result.layer = layer_tensors(params, dtype);
     return result;
   });

@@ -15,6 +15,7 @@
 #include "attnlab/experiments/layer_gradients.h"
 #include "attnlab/experiments/layer_options.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/past_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
@@ -31,6 +32,7 @@ inline constexpr std::array<std::string_view, 4> kChoiceNames<Role> = {"auto", "
 struct MultiheadOptions {
   Role role = Role::automatic;
   LayerInputOptions inputs;
+  PastOptions past;
   LayerOptions layer;
   SizeOptions sizes;
   ScoreOptions scores;
@@ -43,16 +45,18 @@ struct MultiheadOptions {
     return std::tuple(
         field("role", &O::role,
               "encoder: x attends to itself; decoder: the same, causal; cross: x attends to the "
-              "memory; auto is encoder, or cross with a memory"),
-        group("Inputs", &O::inputs), group("Layer", &O::layer), group("Sizes", &O::sizes),
-        group("Scores", &O::scores), group("Masks", &O::mask), group("Gradients", &O::gradients),
-        group("Run", &O::run));
+              "memory, or to the past alone where there is no memory; auto is encoder, or cross "
+              "with a memory"),
+        group("Inputs", &O::inputs), group("Past", &O::past), group("Layer", &O::layer),
+        group("Sizes", &O::sizes), group("Scores", &O::scores), group("Masks", &O::mask),
+        group("Gradients", &O::gradients), group("Run", &O::run));
   }
 };
 
 // How the layer was applied.
 struct MultiheadCall {
   Mask mask;
+  std::optional<PastTensors> past;
   AttentionSettings settings;
   Index kv_heads = 1;
   HeadLayout layout;
@@ -60,7 +64,7 @@ struct MultiheadCall {
 
 struct MultiheadResult {
   std::optional<AnyTensor> x, memory, query, key, value;
-  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v;
+  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v, present_k, present_v;
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
   LayerGradients gradients;
@@ -90,6 +94,10 @@ struct MultiheadResult {
               {.formula = "split(key w_k + b_k)", .shape = "[.., kv_heads, m, d_k]"}),
         field("v", &R::v, "values: what each position carries",
               {.formula = "split(value w_v + b_v)", .shape = "[.., kv_heads, m, d_v]"}),
+        field("present_k", &R::present_k, "past and current keys: the past of the next step",
+              {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
+        field("present_v", &R::present_v, "past and current values: the past of the next step",
+              {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),
         group("", &R::attention, "weights"),
         field("heads", &R::heads, "what each head found: its values, averaged with its weights",
               {.formula = "weights v", .shape = "[.., heads, n, d_v]"}),
@@ -105,7 +113,8 @@ struct MultiheadResult {
   }
 };
 
-// Throws InputError. `want` names the matrices to keep; gradients exist with a grad_output.
+// Throws InputError. `want` names the matrices to keep; present_k and present_v exist for every
+// call, equal to K and V without a past; gradients exist with a grad_output.
 MultiheadResult multihead(const MultiheadOptions& options, const Request& want);
 
 }  // namespace attnlab

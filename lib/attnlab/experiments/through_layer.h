@@ -22,6 +22,7 @@ template <class Options>
 MultiheadOptions through_layer(const Options& options) {
   return {.role = options.role,
           .inputs = options.inputs,
+          .past = {},
           .layer = options.layer,
           .sizes = options.sizes,
           .scores = options.scores,

@@ -1,0 +1,64 @@
+// Decoding as a user does it: each step is given the keys and values that the one before saved.
+
+#include "cli/json_result.h"
+#include "temporary_folder.h"
+
+namespace attnlab {
+namespace {
+
+// A layer on disk, and the options that read it.
+std::vector<std::string> layer_in(const TemporaryFolder& folder) {
+  const std::string path = folder / "layer.safetensors";
+  CHECK(attnlab({"multihead", "--d-model", "8", "--heads", "4", "--kv-heads", "2", "--bias",
+                 "--dtype", "float64", "--seed", "3", "--save-params", path})
+            .exit_code == 0);
+  return {"multihead", "--params", path, "--quiet"};
+}
+
+TEST_CASE("a decoder's steps through files give the rows of the whole sequence") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> layer = layer_in(folder);
+  const std::vector<std::string> lines = {"1,0,2,-1,.5,3,-2,1\n", "0,1,-1,2,1,-.5,.3,2\n",
+                                          "-1,2,.1,0,1,1,-3,.7\n", "2,2,-1,.4,0,-2,1,1\n"};
+  const auto run = [&](const std::string& x, std::vector<std::string> more) {
+    more.insert(more.begin(), layer.begin(), layer.end());
+    more.insert(more.end(), {"--x", x, "--role", "decoder", "--softcap", "2"});
+    return numbers(result_of_run(more)["result"]["output"]);
+  };
+  const std::string all = folder.write("all.csv", lines[0] + lines[1] + lines[2] + lines[3]);
+  const std::vector<double> whole = run(all, {});
+  const std::string k = folder / "k.npy", v = folder / "v.npy";
+  std::vector<double> steps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::vector<std::string> more = {"--save", "present_k=" + k, "--save", "present_v=" + v};
+    if (i > 0) more.insert(more.end(), {"--past-k", k, "--past-v", v});
+    for (const double value : run(folder.write("row.csv", lines[i]), more)) steps.push_back(value);
+  }
+  check_close(steps, whole, 1e-13);
+}
+
+TEST_CASE("the keys of a memory are computed once for all steps of cross-attention") {
+  const TemporaryFolder folder;
+  std::vector<std::string> run = layer_in(folder);
+  const std::string k = folder / "k.npy", v = folder / "v.npy";
+  const std::string x = folder.write("x.csv", "1,0,2,-1,.5,3,-2,1\n0,1,-1,2,1,-.5,.3,2\n");
+  const std::string memory =
+      folder.write("m.csv", "1,1,1,1,0,0,0,0\n0,1,0,1,0,1,0,1\n2,0,0,0,0,0,0,1\n");
+  run.insert(run.end(), {"--role", "cross", "--x", x});
+  std::vector<std::string> first = run;
+  first.insert(first.end(),
+               {"--memory", memory, "--save", "present_k=" + k, "--save", "present_v=" + v});
+  run.insert(run.end(), {"--past-k", k, "--past-v", v});
+  CHECK(result_of_run(first)["result"] == result_of_run(run)["result"]);
+}
+
+TEST_CASE("a past of a layer is refused by the name of its flag") {
+  const TemporaryFolder folder;
+  const std::string k = folder.write("k.json", "[[[[1, 2]]]]");
+  check_refused({"multihead", "--past-k", k}, {"past-v", "come together"});
+  check_refused({"multihead", "--past-k", k, "--past-v", k},
+                {"past-k", "[1, 1, 1, 2]", "[1, 2, p, 4]"});
+}
+
+}  // namespace
+}  // namespace attnlab
