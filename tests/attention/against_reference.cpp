@@ -62,7 +62,8 @@ TEST_CASE("attention equals plain loops where keys end in the middle of a tile")
 }
 
 TEST_CASE("attention equals plain loops under every combination of options") {
-  for (int options = 0; options < 64; ++options) {
+  for (int options = 0; options < 256; ++options) {
+    if ((options & 64) != 0) continue;  // dropout has its own tests
     for (const auto& [heads, kv_heads] : {std::pair<Index, Index>{1, 1}, {6, 2}, {3, 3}, {4, 1}}) {
       for (const auto& [n, m] : {std::pair<Index, Index>{1, 7}, {5, 3}, {66, 70}}) {
         Case c{.batch = 2, .heads = heads, .kv_heads = kv_heads, .n = n, .m = m, .d_k = 5};

@@ -74,7 +74,7 @@ TEST_CASE("the tiled backward pass agrees with the plain path around the edges o
 }
 
 TEST_CASE("the tiled backward pass agrees with the plain path under every combination of masks") {
-  for (int options = 0; options < 128; ++options) {
+  for (int options = 0; options < 256; ++options) {
     const Case c{.batch = 2, .heads = 4, .kv_heads = 2, .n = 70, .m = 210, .d_k = 5, .d_v = 3};
     check_against_full<double>(with_options(c, options), 1e-12);
     check_against_full<float>(with_options(c, options), 2e-4);
@@ -84,7 +84,7 @@ TEST_CASE("the tiled backward pass agrees with the plain path under every combin
 template <class T>
 void check_targets(double tolerance) {
   Case c{.heads = 2, .kv_heads = 1, .n = 71, .m = 130, .d_k = 19, .d_v = 13};
-  c.causal = c.additive = true;
+  c.causal = c.additive = c.alibi = true;
   const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
   int ran = 0;
   for (const std::int64_t target : targets) {

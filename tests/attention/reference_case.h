@@ -14,7 +14,7 @@ namespace attnlab::test {
 struct Case {
   Index batch = 1, heads = 1, kv_heads = 1, n = 1, m = 1, d_k = 1, d_v = 1;
   bool causal = false, window = false, lengths = false, boolean = false, additive = false,
-       softcap = false, dropout = false;
+       softcap = false, dropout = false, alibi = false;
 };
 
 // The case with the options of the set bits.
@@ -26,6 +26,7 @@ inline Case with_options(Case c, int options) {
   c.additive = (options & 16) != 0;
   c.softcap = (options & 32) != 0;
   c.dropout = (options & 64) != 0;
+  c.alibi = (options & 128) != 0;
   return c;
 }
 
@@ -39,7 +40,7 @@ inline std::string name_of(const Case& c) {
        {std::pair(c.causal, " causal"), std::pair(c.window, " window"),
         std::pair(c.lengths, " lengths"), std::pair(c.boolean, " boolean"),
         std::pair(c.additive, " additive"), std::pair(c.softcap, " softcap"),
-        std::pair(c.dropout, " dropout")}) {
+        std::pair(c.dropout, " dropout"), std::pair(c.alibi, " alibi")}) {
     if (on) text += name;
   }
   return text;
@@ -85,6 +86,9 @@ DrawnCase<T> draw_case(const Case& c) {
   if (c.lengths) mask.set_key_lengths(lengths);
   if (c.boolean) mask.set_boolean(boolean);
   if (c.additive) mask.set_additive(additive);
+  std::vector<double> slopes;
+  for (Index h = 0; h < c.heads; ++h) slopes.push_back(.3 / static_cast<double>(h + 1));
+  if (c.alibi) mask.set_alibi(slopes);
   AttentionSettings settings{.scale = -0.7};
   if (c.softcap) settings.softcap = 1.5;
   if (c.dropout) settings.dropout = 0.3;
@@ -105,7 +109,10 @@ DrawnCase<T> draw_case(const Case& c) {
     return !c.additive || !std::isinf(additive.data()[at(additive, b, h, i, j)]);
   };
   call.bias = [=](std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
-    return c.additive ? static_cast<double>(additive.data()[at(additive, b, h, i, j)]) : 0.0;
+    const double distance =
+        std::abs(static_cast<double>(static_cast<Index>(i) + offsets[b]) - static_cast<double>(j));
+    return (c.additive ? static_cast<double>(additive.data()[at(additive, b, h, i, j)]) : 0.0) -
+           (c.alibi ? slopes[h] * distance : 0.0);
   };
   return {q, k, v, std::move(mask), settings, std::move(call)};
 }

@@ -82,8 +82,8 @@ TEST_CASE("asking for weights and steps changes no bit of a tiled output, nor do
 TEST_CASE("every target of the processor gives what plain loops give") {
   const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
   CHECK_FALSE(targets.empty());
-  const Case c{
-      .heads = 2, .kv_heads = 1, .n = 21, .m = 300, .d_k = 19, .d_v = 13, .additive = true};
+  Case c{.heads = 2, .kv_heads = 1, .n = 21, .m = 300, .d_k = 19, .d_v = 13};
+  c.additive = c.alibi = true;
   for (const std::int64_t target : targets) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

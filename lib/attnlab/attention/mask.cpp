@@ -1,5 +1,7 @@
 #include "attnlab/attention/mask.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -116,6 +118,18 @@ void Mask::set_additive(AnyTensor bias) {
   additive_ = std::move(bias);
 }
 
+void Mask::set_alibi(std::vector<double> slopes) {
+  if (slopes.size() != static_cast<std::size_t>(heads_)) {
+    throw InputError("", "alibi", fmt::format("{} slopes", slopes.size()),
+                     fmt::format("need one for each of the {} heads", heads_));
+  }
+  for (const double slope : slopes) {
+    if (slope >= 0 && slope <= 1e18) continue;
+    throw InputError("", "alibi", fmt::format("{}", slope), "need slopes from 0 to 1e18");
+  }
+  slopes_ = std::move(slopes);
+}
+
 void Mask::check_broadcast(const Shape& shape) const {
   const Shape full{batch_, heads_, queries_, keys_};
   bool fits = true;
@@ -169,7 +183,26 @@ T Mask::bias(Index b, Index h, Index i, Index j) const {
   std::uint8_t unused = 1;
   T bias = 0;
   read_row<T>(b, h, i, {j, j + 1}, {&unused, 1}, {&bias, 1});
+  if (has_alibi() && std::isfinite(bias)) {
+    add_alibi<T>(b, h, i, {j, j + 1}, {&bias, 1});
+    bias = std::max(bias, std::numeric_limits<T>::lowest());
+  }
   return bias;
+}
+
+Index Mask::position(Index b, Index i) const {
+  return saturating_add(saturating_add(of_batch(offsets_, b), i), open_);
+}
+
+template <class T>
+void Mask::add_alibi(Index b, Index h, Index i, KeyRange keys, std::span<T> scores) const {
+  // In double, where the distance from either bound of Index is a number like others.
+  const auto self = static_cast<double>(position(b, i));
+  const double slope = alibi_slope(h);
+  for (Index j = std::max(keys.first, open_); j < keys.last; ++j) {
+    scores[static_cast<std::size_t>(j - keys.first)] -=
+        static_cast<T>(slope * std::abs(self - static_cast<double>(j)));
+  }
 }
 
 template <class T>
@@ -202,6 +235,8 @@ void Mask::read_row(Index b, Index h, Index i, KeyRange keys, std::span<std::uin
 
 template float Mask::bias<float>(Index, Index, Index, Index) const;
 template double Mask::bias<double>(Index, Index, Index, Index) const;
+template void Mask::add_alibi<float>(Index, Index, Index, KeyRange, std::span<float>) const;
+template void Mask::add_alibi<double>(Index, Index, Index, KeyRange, std::span<double>) const;
 template void Mask::read_row<float>(Index, Index, Index, KeyRange, std::span<std::uint8_t>,
                                     std::span<float>) const;
 template void Mask::read_row<double>(Index, Index, Index, KeyRange, std::span<std::uint8_t>,

@@ -49,6 +49,11 @@ class Mask {
   // other value is arithmetic, -1e9, NaN and +infinity too, whatever it does to the row. Shapes as
   // for set_boolean, padded with -infinity.
   void set_additive(AnyTensor bias);
+  // Attention with linear biases (Press et al., 2022): -slopes[h] |i + offset - j| is added to the
+  // scores of head h, before the additive mask is; it hides nothing. One slope a head, see
+  // alibi_slopes. Throws InputError (field "alibi") when the count is wrong or a slope is not from
+  // 0 to 1e18, which no distance takes beyond float32.
+  void set_alibi(std::vector<double> slopes);
 
   // This mask with `count` keys before its own that every query sees, whatever the parts say: they
   // are about the keys behind, where they stood. A window that leaves keys out in between is then
@@ -59,7 +64,12 @@ class Mask {
   Index heads() const { return heads_; }
   Index queries() const { return queries_; }
   Index keys() const { return open_ + keys_; }
+  // How many of them, the first, every query sees.
+  Index open_keys() const { return open_; }
+  // Where query 0 of each batch entry stands among the keys that are not open, or that of all.
+  const std::vector<Index>& offsets() const { return offsets_; }
   bool has_additive() const { return additive_.has_value(); }
+  bool has_alibi() const { return !slopes_.empty(); }
   // Whether keys within key_range may be hidden.
   bool has_elementwise() const {
     return boolean_.has_value() || additive_.has_value() || (open_ > 0 && left_ >= 0);
@@ -69,10 +79,18 @@ class Mask {
   // What is hidden of them all the same, where has_elementwise, may_attend and read_row tell.
   KeyRange key_range(Index b, Index i) const;
   bool may_attend(Index b, Index h, Index i, Index j) const;
-  // What is added to a score, 0 without an additive mask; in float32 or float64 as T. Only
-  // -infinity gives -infinity: finite values beyond T are its largest.
+  // What is added to a score, 0 without an additive mask and slopes; in float32 or float64 as T.
+  // Only -infinity gives -infinity: finite values beyond T are its largest.
   template <class T>
   T bias(Index b, Index h, Index i, Index j) const;
+  // Adds the linear biases, which there are, to the scores of a row, those of `keys`; none to open
+  // keys.
+  template <class T>
+  void add_alibi(Index b, Index h, Index i, KeyRange keys, std::span<T> scores) const;
+  // What they are made of, for who adds them in vectors: the slope of a head, and the key that
+  // query i stands at, counted with the open ones, or the bound of Index that it lies beyond.
+  double alibi_slope(Index h) const { return slopes_[static_cast<std::size_t>(h)]; }
+  Index position(Index b, Index i) const;
   // What is elementwise of a whole row, for the keys in `keys`: seen[x] is 1 when key
   // keys.first + x is not hidden by it, 0 otherwise, and bias[x] is its bias. Both spans have
   // keys.last - keys.first elements; `bias` is left alone without an additive mask.
@@ -94,6 +112,7 @@ class Mask {
   std::vector<Index> lengths_;
   std::optional<Tensor<bool>> boolean_;
   std::optional<AnyTensor> additive_;
+  std::vector<double> slopes_;  // of the linear biases; none without
 };
 
 }  // namespace attnlab

@@ -43,6 +43,22 @@ HWY_INLINE void hide_outside(View<T> scores, TileSize size, const T* HWY_RESTRIC
   }
 }
 
+// scores -= slope |self - j| for the key j of the tile and what each query has for self.
+template <class T>
+HWY_INLINE void add_linear_biases(View<T> scores, TileSize size, const T* HWY_RESTRICT self,
+                                  T slope) {
+  const hn::ScalableTag<T> d;
+  const auto factor = hn::Set(d, slope);
+  for (Index i = 0; i < size.queries; i += kLanes<T>) {
+    const auto position = hn::Load(d, self + i);
+    for (Index j = 0; j < size.keys; ++j) {
+      T* at = scores.row(j) + i;
+      const auto distance = hn::Abs(hn::Sub(position, hn::Set(d, static_cast<T>(j))));
+      hn::Store(hn::NegMulAdd(factor, distance, hn::Load(d, at)), d, at);
+    }
+  }
+}
+
 // max = max(max, scores) of each query; `is_nan` becomes 1 where a score is NaN.
 template <class T>
 HWY_INLINE void raise_maxima(View<const T> scores, TileSize size, T* HWY_RESTRICT max,

@@ -61,9 +61,10 @@ class BackwardMask {
   LeftOut left_out(Index r) const { return left_out_[r]; }
   void leave_out(Index r, LeftOut what) { left_out_[r] = std::max(left_out_[r], what); }
 
-  // Adds the bias, and sets the scores of masked keys to -infinity.
+  // Adds the biases, and sets the scores of masked keys to -infinity.
   void hide(KeyRange tile, View<T> scores) {
     const Index count = tile.last - tile.first;
+    if (call_.mask.has_alibi()) add_alibi(tile.first, {count, scores.stride}, scores);
     bool hides = false;
     first_.fill(T(0));
     last_.fill(static_cast<T>(count));
@@ -123,6 +124,18 @@ class BackwardMask {
             std::clamp(ranges_[at(r)].last, tile.first, tile.last)};
   }
 
+  // Linear biases of a tile, but for the open keys, which stand nowhere.
+  void add_alibi(Index first_key, TileSize size, View<T> scores) {
+    const Index open = std::clamp<Index>(call_.mask.open_keys() - first_key, 0, size.keys);
+    self_.fill(T(0));
+    for (Index r = 0; r < block_.rows; ++r) {
+      const auto self = static_cast<double>(call_.mask.position(block_.b, block_.first + r));
+      self_[at(r)] = static_cast<T>(self - static_cast<double>(first_key + open));
+    }
+    add_linear_biases<T>(scores.from_row(open), {size.keys - open, size.queries}, self_.data(),
+                         static_cast<T>(call_.mask.alibi_slope(block_.h)));
+  }
+
   // Boolean and additive masks of row r, for keys that stand in the scores from row `first` on.
   void hide_elements(Index r, KeyRange keys, View<T> scores, Index first) {
     const auto count = at(keys.last - keys.first);
@@ -144,7 +157,7 @@ class BackwardMask {
   LeftOut* left_out_;
   KeyRange keys_;
   std::array<KeyRange, kBackwardRows> ranges_;
-  alignas(64) std::array<T, kBackwardRows> first_, last_;
+  alignas(64) std::array<T, kBackwardRows> first_, last_, self_;
   std::array<T, kBackwardKeys> row_;
   std::array<std::uint8_t, kBackwardKeys> seen_{};
 };

@@ -39,6 +39,9 @@ SeenKeys MaskedRows<T>::mask(Index r, std::span<T> scores) {
     keys.first = static_cast<std::size_t>(range.first - keys_.first);
     keys.count = static_cast<std::size_t>(range.last - range.first);
   }
+  if (mask_.has_alibi()) {
+    mask_.add_alibi(block_.b, block_.h, keys.query, range, keys.part(scores));
+  }
   if (mask_.has_elementwise()) {
     const std::span<std::uint8_t> seen = std::span(seen_).first(keys.count);
     const std::span<T> bias = std::span(bias_).first(std::min(bias_.size(), keys.count));

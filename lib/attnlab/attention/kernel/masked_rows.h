@@ -45,7 +45,7 @@ class MaskedRows {
   KeyRange keys() const { return keys_; }
   Index key_count() const { return keys_.last - keys_.first; }
 
-  // Adds the bias to the scores of row r, and selects -infinity where a key is masked. The spans
+  // Adds the biases to the scores of row r, and selects -infinity where a key is masked. The spans
   // returned hold until the next row is masked.
   SeenKeys mask(Index r, std::span<T> scores);
   // Masked scores become weights.

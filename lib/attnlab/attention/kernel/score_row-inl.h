@@ -100,6 +100,18 @@ HWY_INLINE void cap_row(T* scores, Index count, T cap) {
   for (Index j = 0; j < count; ++j) scores[j] = cap * std::tanh(scores[j] / cap);
 }
 
+// scores -= slope |self - j| for j from 0 on: whole vectors of them, for the scores of a tile are.
+template <class T>
+HWY_INLINE void add_linear_bias(T* HWY_RESTRICT scores, Index columns, T self, T slope) {
+  const hn::ScalableTag<T> d;
+  const auto factor = hn::Set(d, slope), lanes = hn::Iota(d, T(0));
+  for (Index j = 0; j < columns; j += kLanes<T>) {
+    // Whole numbers, exact up to 2^24 in float32.
+    const auto distance = hn::Abs(hn::Sub(hn::Set(d, self - static_cast<T>(j)), lanes));
+    hn::Store(hn::NegMulAdd(factor, distance, hn::Load(d, scores + j)), d, scores + j);
+  }
+}
+
 }  // namespace attnlab::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -52,8 +52,8 @@ class TiledBlock {
         depth_(call.q.shape()[3]),
         width_(call.v.shape()[3]),
         padded_width_(round_up(width_, kLanes<T>)),
-        adjusts_(call.mask.has_elementwise() || call.settings.softcap),
-        natural_(call.mask.has_additive() || call.settings.softcap),
+        natural_(call.mask.has_additive() || call.mask.has_alibi() || call.settings.softcap),
+        adjusts_(natural_ || call.mask.has_elementwise()),
         scale_(static_cast<T>(call.settings.scale * (natural_ ? 1 : std::numbers::log2e))) {
     find_keys();
     take_memory();
@@ -212,15 +212,16 @@ class TiledBlock {
     kept_max_.row(r)[tile] = max;
   }
 
-  // Softcap and the masks that are given element by element.
+  // Softcap, linear biases and the masks that are given element by element.
   void adjust_row(Index r, T* scores, KeyRange keys, KeyRange seen) {
     const Index count = seen.last - seen.first;
     if (count == 0) return;
-    scores += seen.first;
     if (call_.settings.softcap) {
-      cap_row(scores, count, static_cast<T>(*call_.settings.softcap));
+      cap_row(scores + seen.first, count, static_cast<T>(*call_.settings.softcap));
     }
+    if (call_.mask.has_alibi()) add_alibi(r, scores, keys);
     if (!call_.mask.has_elementwise()) return;
+    scores += seen.first;
     const auto length = static_cast<std::size_t>(count);
     const bool additive = call_.mask.has_additive();
     const Index first = keys.first + seen.first;
@@ -231,6 +232,18 @@ class TiledBlock {
       scores[j] = seen_[j] != 0 ? scores[j] : kNone;
       rows_[r].sees_key = rows_[r].sees_key || seen_[j] != 0;
     }
+  }
+
+  // Linear biases of a row, but for the open keys, which stand nowhere.
+  void add_alibi(Index r, T* scores, KeyRange keys) {
+    const Index count = keys.last - keys.first;
+    const Index open = std::clamp<Index>(call_.mask.open_keys() - keys.first, 0, count);
+    std::copy_n(scores, open, bias_);
+    const auto self = static_cast<double>(call_.mask.position(block_.b, block_.first + r));
+    add_linear_bias(scores, round_up(count, kLanes<T>),
+                    static_cast<T>(self - static_cast<double>(keys.first)),
+                    static_cast<T>(call_.mask.alibi_slope(block_.h)));
+    std::copy_n(bias_, open, scores);
   }
 
   // The weight of a score that is `difference` above the largest.
@@ -347,8 +360,8 @@ class TiledBlock {
   AttentionResult<T>& result_;
   Index query_matrix_, key_matrix_;
   Index depth_, width_, padded_width_;
-  bool adjusts_;  // scores are changed or hidden one by one before the softmax
-  bool natural_;  // they are changed: the weights are powers of e, not of two, see Base
+  bool natural_;  // scores are changed before the softmax: powers of e, not of two, see Base
+  bool adjusts_;  // they are, or are hidden one by one
   T scale_;       // of the scores, log2(e) in it where the weights are powers of two
   KeyRange keys_;
   Row rows_[kTiledRows];
