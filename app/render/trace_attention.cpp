@@ -5,6 +5,7 @@
 
 #include "render/rounded_text.h"
 #include "render/trace.h"
+#include "render/trace_positions.h"
 #include "render/worked.h"
 
 namespace attnlab {
@@ -78,11 +79,23 @@ class AttentionTrace {
       const auto at = text.find(std::string(" + ") + bias);
       if (at != std::string::npos && trace_.matrix(bias) == nullptr) text.erase(at, 6);
     }
+    const bool rotates = trace_.matrix("rotated_q") != nullptr;
+    if (rotates && (result.name == "grad_q" || result.name == "grad_k")) {
+      text = fmt::format("rotate_back({})", text);
+    }
     // With a memory x is the query alone.
     if (result.name == "grad_x" && trace_.matrix("memory") != nullptr) {
       text.erase(text.find(" + grad_k"));
     }
-    return replace_names(text, [this](const std::string& name) { return present(name); });
+    return replace_names(text, [&](const std::string& name) {
+      if (rotates && meets(result.name) && (name == "q" || name == "k")) return "rotated_" + name;
+      return present(name);
+    });
+  }
+
+  // Whether a matrix comes of queries and keys as they meet, rotated where they are.
+  static bool meets(std::string_view name) {
+    return name == "raw_scores" || name == "present_k" || name == "grad_q" || name == "grad_k";
   }
 
   std::vector<Equation> worked(const ResultRef& result) const {
@@ -91,6 +104,8 @@ class AttentionTrace {
     if (name == "q") return projection(name, present("query"), followed_.query);
     if (name == "k") return projection(name, present("key"), followed_.key);
     if (name == "v") return projection(name, present("value"), followed_.key);
+    if (name == "rotated_q") return rotated_query();
+    if (name == "rotated_k") return rotated_key();
     if (name == "raw_scores") return match(*result.matrix());
     if (name == "scores") return scaling(*result.matrix());
     if (name == "capped_scores") return capping(*result.matrix());
@@ -144,15 +159,31 @@ class AttentionTrace {
     return trace_.matrix(past) == nullptr ? current : past;
   }
 
+  std::vector<Equation> rotated_query() const {
+    const std::optional<Index> position = query_position(trace_, followed_.query);
+    if (!position) return {};
+    return rotation(trace_, "rotated_q", "q", followed_.query, *position);
+  }
+
+  // A followed key of the past was rotated before.
+  std::vector<Equation> rotated_key() const {
+    const AnyTensor* all = trace_.matrix(all_of("present_k", "k"));
+    const Index past = all->shape()[-2] - trace_.matrix("k")->shape()[-2];
+    if (followed_.key < past) return {};
+    return rotation(trace_, "rotated_k", "k", followed_.key - past, followed_.key);
+  }
+
   // q_i . k_j
   std::vector<Equation> match(const AnyTensor& raw_scores) const {
-    const std::string_view keys_name = all_of("present_k", "k");
-    const AnyTensor* q = trace_.matrix("q");
+    const bool rotates = trace_.matrix("rotated_q") != nullptr;
+    const std::string_view query_name = rotates ? "rotated_q" : "q";
+    const std::string_view keys_name = all_of("present_k", rotates ? "rotated_k" : "k");
+    const AnyTensor* q = trace_.matrix(query_name);
     const AnyTensor* k = trace_.matrix(keys_name);
     if (!has_row(*q, followed_.query) || !has_row(*k, followed_.key)) return {};
     return product_equation(
         entry("raw_scores", followed_.query, followed_.key),
-        fmt::format("q[{}] . {}[{}]", followed_.query, keys_name, followed_.key),
+        fmt::format("{}[{}] . {}[{}]", query_name, followed_.query, keys_name, followed_.key),
         row_of(*q, followed_.query), row_of(*k, followed_.key), std::nullopt,
         followed_element(raw_scores, followed_.key), trace_.digits());
   }
@@ -199,9 +230,14 @@ class AttentionTrace {
     const Line row = row_of(masked, followed_.query);
     Index seen = 0;
     for (Index j = 0; j < row.count; ++j) seen += std::isinf(row.at(j)) && row.at(j) < 0 ? 0 : 1;
-    return {{"exp(-inf)",
-             {fmt::format("0, no weight; query {} sees {} of {} keys", followed_.query, seen,
-                          row.count)}}};
+    std::vector<Equation> equations =
+        linear_bias(trace_, present("capped_scores"), followed_.query, followed_.key);
+    // Linear biases alone hide nothing.
+    if (!equations.empty() && seen == row.count) return equations;
+    equations.push_back({"exp(-inf)",
+                         {fmt::format("0, no weight; query {} sees {} of {} keys", followed_.query,
+                                      seen, row.count)}});
+    return equations;
   }
 
   // exp of every score over their sum, one row.

@@ -8,6 +8,7 @@
 
 #include "attnlab/experiments/attend.h"
 #include "catch.h"
+#include "experiments/turned.h"
 #include "experiments/wrong_attention.h"
 
 namespace attnlab {
@@ -86,23 +87,6 @@ void make_windows(Workshop& shop) {
   window("window_left_one_more", 3, 1);
   window("window_right_one_less", 2, 0);
   window("window_right_one_more", 2, 2);
-}
-
-// The inputs of `s` with their first `past` keys given as the past.
-void give_past(Situation& s, std::size_t past) {
-  const auto part = [&](const Numbers& values, std::size_t d, std::size_t from, std::size_t to) {
-    Numbers kept;
-    for (std::size_t head = 0; head < s.call.batch * s.call.kv_heads; ++head) {
-      const auto start = values.begin() + static_cast<std::ptrdiff_t>(head * s.call.m * d);
-      kept.insert(kept.end(), start + static_cast<std::ptrdiff_t>(from * d),
-                  start + static_cast<std::ptrdiff_t>(to * d));
-    }
-    return source({size(s.call.batch), size(s.call.kv_heads), size(to - from), size(d)}, kept);
-  };
-  s.options.value.past.k = part(s.call.k, s.call.d_k, 0, past);
-  s.options.value.past.v = part(s.call.v, s.call.d_v, 0, past);
-  s.options.query_key.k = part(s.call.k, s.call.d_k, past, s.call.m);
-  s.options.value.v = part(s.call.v, s.call.d_v, past, s.call.m);
 }
 
 void make_past_and_lengths(Workshop& shop) {
@@ -262,6 +246,62 @@ void make_softcaps(Workshop& shop) {
             }));
 }
 
+// The call with queries from position `first` on and keys from `first_key`, turned by `direction`.
+reference::Call turned_call(const reference::Call& call, double theta, double first,
+                            double first_key = 0, At past = 0, double direction = 1) {
+  reference::Call c = call;
+  c.q = turned(c.q, c.heads, c.n, c.d_k, theta,
+               [=](At, At i) { return direction * (first + static_cast<double>(i)); });
+  c.k = turned(
+      c.k, c.kv_heads, c.m, c.d_k, theta,
+      [=](At, At j) { return direction * (first_key + static_cast<double>(j)); }, past);
+  return c;
+}
+
+void make_rotations(Workshop& shop) {
+  Situation s(5, 7, 4, 2);
+  s.options.positions.rope_theta = 50;
+  const auto made = [&](const std::string& name, const reference::Call& call) {
+    shop.made(name, s, reference::attend(call).output);
+  };
+  made("rope_ignored", s.call);
+  made("rope_queries_early", turned_call(s.call, 50, -1));
+  made("rope_queries_late", turned_call(s.call, 50, 1));
+  made("rope_backwards", turned_call(s.call, 50, 0, 0, 0, -1));
+  made("rope_theta_10000", turned_call(s.call, 10000, 0));
+  reference::Call other = turned_call(s.call, 50, 0);
+  other.k = s.call.k;
+  made("rope_on_queries_alone", other);
+  // Columns 0 2 1 3 have the neighbours where the halves were paired, in q and k alike.
+  other = s.call;
+  for (Numbers* rows : {&other.q, &other.k}) {
+    for (At at = 0; at < rows->size(); at += 4) std::swap((*rows)[at + 1], (*rows)[at + 2]);
+  }
+  made("rope_neighbours", turned_call(other, 50, 0));
+
+  give_past(s, 3);
+  made("rope_past_not_counted", turned_call(s.call, 50, 0, -3, 3));
+  made("rope_past_again", turned_call(s.call, 50, 3));
+}
+
+void make_linear_biases(Workshop& shop) {
+  const auto made = [&](const std::string& name, At heads,
+                        const std::function<double(double h)>& slope) {
+    Situation s(5, 7, 4, 2, 2, heads, 2);
+    s.options.positions.alibi = true;
+    s.call.bias = [=](At, At h, At i, At j) {
+      return -slope(static_cast<double>(h)) *
+             std::abs(static_cast<double>(i) - static_cast<double>(j));
+    };
+    shop.made(name, s, reference::attend(s.call).output);
+  };
+  made("alibi_ignored", 4, [](double) { return 0.0; });
+  made("alibi_heads_reversed", 4, [](double h) { return std::pow(2, -2 * (4 - h)); });
+  made("alibi_plain_slopes", 6, [](double h) { return std::pow(2, -8 * (h + 1) / 6); });
+  made("alibi_scaled", 4, [](double h) { return std::pow(2, -2 * (h + 1)) / 2; });
+  made("alibi_added", 4, [](double h) { return -std::pow(2, -2 * (h + 1)); });
+}
+
 void make_swaps(Workshop& shop) {
   Situation s(5, 7, 3, 3);
   Situation exchanged = s;
@@ -301,10 +341,10 @@ void make_rounded(Workshop& shop) {
 
 std::vector<Made> made_on_purpose() {
   Workshop shop;
-  for (const auto make :
-       {make_scales, make_diagonals, make_windows, make_past_and_lengths, make_mask_files,
-        make_unmasked, make_hidden, make_empty_rows, make_axes_and_heads, make_layouts,
-        make_softcaps, make_swaps, make_dropouts, make_rounded}) {
+  for (const auto make : {make_scales, make_diagonals, make_windows, make_past_and_lengths,
+                          make_mask_files, make_unmasked, make_hidden, make_empty_rows,
+                          make_axes_and_heads, make_layouts, make_softcaps, make_rotations,
+                          make_linear_biases, make_swaps, make_dropouts, make_rounded}) {
     make(shop);
   }
   return shop.all();

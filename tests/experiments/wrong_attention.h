@@ -66,6 +66,23 @@ struct Situation {
   }
 };
 
+// The inputs of `s` with their first `past` keys given as the past.
+inline void give_past(Situation& s, std::size_t past) {
+  const auto part = [&](const Numbers& values, std::size_t d, std::size_t from, std::size_t to) {
+    Numbers kept;
+    for (std::size_t head = 0; head < s.call.batch * s.call.kv_heads; ++head) {
+      const auto start = values.begin() + static_cast<std::ptrdiff_t>(head * s.call.m * d);
+      kept.insert(kept.end(), start + static_cast<std::ptrdiff_t>(from * d),
+                  start + static_cast<std::ptrdiff_t>(to * d));
+    }
+    return source({size(s.call.batch), size(s.call.kv_heads), size(to - from), size(d)}, kept);
+  };
+  s.options.value.past.k = part(s.call.k, s.call.d_k, 0, past);
+  s.options.value.past.v = part(s.call.v, s.call.d_v, 0, past);
+  s.options.query_key.k = part(s.call.k, s.call.d_k, past, s.call.m);
+  s.options.value.v = part(s.call.v, s.call.d_v, past, s.call.m);
+}
+
 // [batch, rows, columns, d] with the middle axes swapped.
 inline Numbers swapped(const Numbers& values, std::size_t batch, std::size_t rows,
                        std::size_t columns, std::size_t d) {

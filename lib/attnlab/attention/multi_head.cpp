@@ -78,19 +78,35 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
                               const Past<T>* past) {
   const MultiHeadShape shape = params.shape();
   require_multi_head(query.shape(), key.shape(), value.shape(), shape, past, mask, settings, want);
+  const Rotations rotations = layer_rotations(params.rope_theta, mask, key.shape()[1]);
+  if (rotations.queries) {
+    const Index batch = query.shape()[0], d_k = shape.d_k;
+    require_rotary({batch, shape.heads, query.shape()[1], d_k}, *rotations.queries);
+    require_rotary({batch, shape.kv_heads, key.shape()[1], d_k}, *rotations.keys);
+  }
 
   MultiHeadResult<T> result;
   result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);
   result.k = project_heads(key, params.w_k, params.b_k, shape.kv_heads, settings);
   result.v = project_heads(value, params.w_v, params.b_v, shape.kv_heads, settings);
-  const AllKeys<T> k(past ? &past->k : nullptr, result.k);
+  if (rotations.queries) {
+    result.rotated_q = rotate(result.q, *rotations.queries, settings.threads);
+    result.rotated_k = rotate(result.k, *rotations.keys, settings.threads);
+  }
+  const AllKeys<T> k(past ? &past->k : nullptr, result.keys());
   const AllKeys<T> v(past ? &past->v : nullptr, result.v);
-  result.attention = scaled_dot_product(result.q, k.all(), v.all(), mask, settings, want);
+  result.attention = scaled_dot_product(result.queries(), k.all(), v.all(), mask, settings, want);
   if (want.has("present_k")) result.present_k = k.all();
   if (want.has("present_v")) result.present_v = v.all();
   result.concat = merge_heads(result.attention.output);
   result.output = project(result.concat, params.w_o, params.b_o, settings);
   return result;
+}
+
+Rotations layer_rotations(std::optional<double> rope_theta, const Mask& mask, Index keys) {
+  if (!rope_theta) return {};
+  return {Rotary{.theta = *rope_theta, .offsets = mask.offsets(), .from = 0},
+          Rotary{.theta = *rope_theta, .offsets = {mask.keys() - keys}, .from = 0}};
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "attnlab/attention/past.h"
+#include "attnlab/attention/rotary.h"
 #include "attnlab/attention/scaled_dot_product.h"
 
 namespace attnlab {
@@ -30,6 +31,8 @@ struct MultiHeadParams {
   Index kv_heads = 1;
   Tensor<T> w_q, w_k, w_v, w_o;
   std::optional<Tensor<T>> b_q, b_k, b_v, b_o;
+  // Queries and keys are rotated by their positions, see rotate.
+  std::optional<double> rope_theta = std::nullopt;
 
   // The sizes the tensors imply. Throws InputError when they do not agree with each other or are
   // not divisible by the heads, naming the tensor and both numbers.
@@ -51,16 +54,20 @@ MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, doubl
 // The matrices of one call, in the order they are computed.
 template <class T>
 struct MultiHeadResult {
-  Tensor<T> q;  // query W_q + b_q, split               [batch, heads, n, d_k]
-  Tensor<T> k;  // key W_k + b_k, split                 [batch, kv_heads, m, d_k]
-  Tensor<T> v;  // value W_v + b_v, split               [batch, kv_heads, m, d_v]
-  std::optional<Tensor<T>>
-      present_k;  // the past's keys and k          [batch, kv_heads, p + m, d_k]
-  std::optional<Tensor<T>>
-      present_v;                 // the past's values and v        [batch, kv_heads, p + m, d_v]
-  AttentionResult<T> attention;  // its output is that of each head      [batch, heads, n, d_v]
-  Tensor<T> concat;              // the heads side by side               [batch, n, heads d_v]
-  Tensor<T> output;              // concat W_o + b_o                     [batch, n, d_output]
+  Tensor<T> q;                         // query W_q + b_q, split   [batch, heads, n, d_k]
+  Tensor<T> k;                         // key W_k + b_k, split     [batch, kv_heads, m, d_k]
+  Tensor<T> v;                         // value W_v + b_v, split   [batch, kv_heads, m, d_v]
+  std::optional<Tensor<T>> rotated_q;  // with a rope_theta        [batch, heads, n, d_k]
+  std::optional<Tensor<T>> rotated_k;  //                          [batch, kv_heads, m, d_k]
+  std::optional<Tensor<T>> present_k;  // past and current keys    [batch, kv_heads, p + m, d_k]
+  std::optional<Tensor<T>> present_v;  // past and current values  [batch, kv_heads, p + m, d_v]
+  AttentionResult<T> attention;        // its output: each head's  [batch, heads, n, d_v]
+  Tensor<T> concat;                    // the heads side by side   [batch, n, heads d_v]
+  Tensor<T> output;                    // concat W_o + b_o         [batch, n, d_output]
+
+  // Queries and keys as they meet.
+  const Tensor<T>& queries() const { return rotated_q ? *rotated_q : q; }
+  const Tensor<T>& keys() const { return rotated_k ? *rotated_k : k; }
 };
 
 // Multi-head attention, Concat(head_1, ..., head_h) W_o with head_i = Attention(query W_q_i,
@@ -73,13 +80,19 @@ struct MultiHeadResult {
 // one position at a time what the causal mask gives of all; in cross-attention, key and value may
 // have no rows (m = 0) where the past holds those of the whole memory.
 //
-// The mask is of [batch, heads, n, p + m], p the keys of the past. Throws InputError when the
-// shapes do not agree.
+// The mask is of [batch, heads, n, p + m], p the keys of the past. With a rope_theta, query i is
+// rotated to position i + offset of the mask, key j to p + j, see rotate; keys of the past are
+// taken as rotated, and present_k is. Throws InputError when the shapes do not agree, and as rotate
+// does.
 template <class T>
 MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
                               const MultiHeadParams<T>& params, const Mask& mask,
                               const AttentionSettings& settings, const Request& want = {},
                               const Past<T>* past = nullptr);
+
+// How a layer rotates the queries and keys of a call; not at all without a rope_theta. The last
+// `keys` of those of the mask are its own.
+Rotations layer_rotations(std::optional<double> rope_theta, const Mask& mask, Index keys);
 
 // [batch, n, heads d] <-> [batch, heads, n, d]
 template <class T>

@@ -47,12 +47,18 @@ void require_shape(std::string_view name, const Shape& shape, std::string_view o
 }
 
 template <class T>
-void require_forward(const MultiHeadResult<T>& forward, const MultiHeadShape& shape, Index batch,
-                     Index n, Index m) {
-  require_shape("forward", forward.q.shape(), "q, [batch, heads, n, d_k]",
-                {batch, shape.heads, n, shape.d_k});
-  require_shape("forward", forward.k.shape(), "k, [batch, kv_heads, m, d_k]",
-                {batch, shape.kv_heads, m, shape.d_k});
+void require_forward(const MultiHeadResult<T>& forward, const MultiHeadShape& shape, bool rotates,
+                     Index batch, Index n, Index m) {
+  const auto require_rows = [&](const Tensor<T>& rows, std::string_view what, Index heads,
+                                Index count) {
+    require_shape("forward", rows.shape(), what, {batch, heads, count, shape.d_k});
+  };
+  require_rows(forward.q, "q, [batch, heads, n, d_k]", shape.heads, n);
+  require_rows(forward.k, "k, [batch, kv_heads, m, d_k]", shape.kv_heads, m);
+  if (forward.rotated_q.has_value() != rotates || forward.rotated_k.has_value() != rotates) {
+    throw InputError("", "forward", rotates ? "no rotated q and k" : "rotated q and k",
+                     "need those of the same layer");
+  }
   require_shape("forward", forward.v.shape(), "v, [batch, kv_heads, m, d_v]",
                 {batch, shape.kv_heads, m, shape.d_v});
   require_shape("forward", forward.concat.shape(), "concat, [batch, n, heads d_v]",
@@ -177,7 +183,7 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
   require_shape("grad_output", grad_output.shape(), "the output, [batch, n, d_output]",
                 {batch, n, shape.d_output});
-  require_forward(forward, shape, batch, n, m);
+  require_forward(forward, shape, params.rope_theta.has_value(), batch, n, m);
   require_gradients(want, query.shape(), key.shape(), value.shape(), params, past);
 
   MultiHeadGradients<T> gradients;
@@ -190,10 +196,10 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
 
   const Tensor<T> grad_heads = project_heads<T>(grad_output, transposed(params.w_o, settings),
                                                 std::nullopt, shape.heads, settings);
-  const AllKeys<T> k(past ? &past->k : nullptr, forward.k);
+  const AllKeys<T> k(past ? &past->k : nullptr, forward.keys());
   const AllKeys<T> v(past ? &past->v : nullptr, forward.v);
-  AttentionGradients<T> attention =
-      scaled_dot_product_backward(forward.q, k.all(), v.all(), grad_heads, mask, settings, heads);
+  AttentionGradients<T> attention = scaled_dot_product_backward(forward.queries(), k.all(), v.all(),
+                                                                grad_heads, mask, settings, heads);
   const auto take_apart = [&](const ProjectionNames& names, const AllKeys<T>& keys,
                               std::optional<Tensor<T>>& gradient,
                               std::optional<Tensor<T>>& grad_past) {
@@ -203,6 +209,12 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   };
   take_apart(kKey, k, attention.grad_k, gradients.grad_past_k);
   take_apart(kValue, v, attention.grad_v, gradients.grad_past_v);
+  const Rotations rotations = layer_rotations(params.rope_theta, mask, m);
+  const auto turn_back = [&](std::optional<Tensor<T>>& grad, const std::optional<Rotary>& rotary) {
+    if (grad && rotary) grad = rotate_back(*std::move(grad), *rotary, settings.threads);
+  };
+  turn_back(attention.grad_q, rotations.queries);
+  turn_back(attention.grad_k, rotations.keys);
 
   const auto differentiate =
       [&](const ProjectionNames& names, std::optional<Tensor<T>>& split, const Tensor<T>& x,

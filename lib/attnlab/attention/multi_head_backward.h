@@ -26,7 +26,7 @@ Request all_layer_gradients();
 //     grad_w_o    = concat^T grad_output          output = concat w_o + b_o
 //     grad_b_o    = sum of its rows
 //     grad_concat = grad_output w_o^T
-//     grad_q, grad_k, grad_v by scaled_dot_product_backward, heads merged
+//     grad_q, grad_k, grad_v by scaled_dot_product_backward, rotated back, heads merged
 //     grad_w_q    = query^T grad_q                q = query w_q + b_q
 //     grad_b_q    = sum of its rows
 //     grad_query  = grad_q w_q^T
@@ -37,7 +37,8 @@ Request all_layer_gradients();
 // but for rounding unless there is a softcap or a past: a key bias adds the same to all scores of a
 // row, which changes no weight.
 //
-// `forward` is what multi_head returned for the same arguments, its q, k, v and concat. A row of an
+// `forward` is what multi_head returned for the same arguments, its q, k and v, as they are and
+// rotated, and concat. A row of an
 // input that the mask hides altogether (a key that no query sees, a query that sees none) adds
 // nothing to any gradient of that projection, NaN included.
 //

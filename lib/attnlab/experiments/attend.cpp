@@ -8,7 +8,7 @@ namespace {
 template <class T>
 AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Request want,
                        std::vector<std::string> notes) {
-  want = steps_taken(std::move(want), options.scores, options.mask);
+  want = steps_taken(std::move(want), options.scores, options.mask, options.positions);
   if (!raw.past) {
     want.leave_out_step("present_k");
     want.leave_out_step("present_v");
@@ -28,8 +28,9 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
 
   AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
   const Shape& q = inputs.q.shape();
-  const Mask mask =
-      make_mask(options.mask, q[0], q[1], q[2], inputs.k.shape()[2], inputs.past, notes);
+  const Mask mask = make_mask(options.mask, options.positions, q[0], q[1], q[2],
+                              inputs.k.shape()[2], inputs.past, notes);
+  const Rotations rotations = rotate_inputs(inputs, options.positions, mask, options.run.threads);
   const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
   std::optional<Tensor<T>> grad_output;
   if (given_grad_output) {
@@ -44,8 +45,16 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
   result.output = AnyTensor(layout.restore_output(std::move(attention.output))).cast(dtype);
   note_non_finite("output", *result.output, notes);
   if (grad_output) {
-    result.gradients =
-        input_gradients(inputs, *grad_output, mask, settings, layout, dtype, want, notes);
+    result.gradients = input_gradients(inputs, rotations, *grad_output, mask, settings, layout,
+                                       dtype, want, notes);
+  }
+  if (want.has("rotated_q")) {
+    result.rotated_q = AnyTensor(layout.restore_output(inputs.q)).cast(dtype);
+  }
+  if (want.has("rotated_k")) {
+    const Index given = inputs.k.shape()[2] - inputs.past;
+    result.rotated_k =
+        AnyTensor(layout.restore_output(keys_of(inputs.k, inputs.past, given))).cast(dtype);
   }
   const auto keep_present = [&](std::string_view name, Tensor<T>& tensor,
                                 std::optional<AnyTensor>& field) {

@@ -11,6 +11,7 @@
 #include "attnlab/experiments/attention_matrices.h"
 #include "attnlab/experiments/input_gradients.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
@@ -21,6 +22,7 @@ struct AttendOptions {
   QueryKeyOptions query_key;
   ValueOptions value;
   SizeOptions sizes;
+  PositionOptions positions;
   ScoreOptions scores;
   MaskOptions mask;
   GradientOptions gradients;
@@ -29,14 +31,14 @@ struct AttendOptions {
   static constexpr auto fields() {
     using O = AttendOptions;
     return std::tuple(group("Inputs", &O::query_key), group("Inputs", &O::value),
-                      group("Sizes", &O::sizes), group("Scores", &O::scores),
-                      group("Masks", &O::mask), group("Gradients", &O::gradients),
-                      group("Run", &O::run));
+                      group("Sizes", &O::sizes), group("Positions", &O::positions),
+                      group("Scores", &O::scores), group("Masks", &O::mask),
+                      group("Gradients", &O::gradients), group("Run", &O::run));
   }
 };
 
 struct AttendResult {
-  std::optional<AnyTensor> q, k, v;
+  std::optional<AnyTensor> q, k, v, rotated_q, rotated_k;
   AttentionMatrices attention;
   std::optional<AnyTensor> output, present_k, present_v;
   InputGradients gradients;
@@ -51,10 +53,15 @@ struct AttendResult {
               {.shape = "[.., kv_heads, m, d_k]"}),
         field("v", &R::v, "values: what each position carries",
               {.shape = "[.., kv_heads, m, d_v]"}),
+        field("rotated_q", &R::rotated_q, "queries turned by their positions",
+              {.formula = "rotate(q)", .shape = "[.., heads, n, d_k]"}),
+        field("rotated_k", &R::rotated_k,
+              "keys turned by theirs: a match now depends on how far they stand apart",
+              {.formula = "rotate(k)", .shape = "[.., kv_heads, m, d_k]"}),
         group("", &R::attention),
         field("output", &R::output, "the values, averaged with the weights of each query",
               {.formula = "weights v", .shape = "[.., heads, n, d_v]", .shown = true}),
-        field("present_k", &R::present_k, "past and current keys",
+        field("present_k", &R::present_k, "past and current keys, rotated where keys are",
               {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
         field("present_v", &R::present_v, "past and current values",
               {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),

@@ -157,7 +157,20 @@ AttentionInputs<T> split_attention_inputs(const SizeOptions& sizes, RawAttention
   return inputs;
 }
 
+template <class T>
+Rotations rotate_inputs(AttentionInputs<T>& inputs, const PositionOptions& options,
+                        const Mask& mask, Index threads) {
+  Rotations rotations = rotations_of(options, mask, inputs.past);
+  inputs.q = rotated(std::move(inputs.q), rotations.queries, threads);
+  inputs.k = rotated(std::move(inputs.k), rotations.keys, threads);
+  return rotations;
+}
+
 template AttentionInputs<float> split_attention_inputs(const SizeOptions&, RawAttentionInputs);
 template AttentionInputs<double> split_attention_inputs(const SizeOptions&, RawAttentionInputs);
+template Rotations rotate_inputs(AttentionInputs<float>&, const PositionOptions&, const Mask&,
+                                 Index);
+template Rotations rotate_inputs(AttentionInputs<double>&, const PositionOptions&, const Mask&,
+                                 Index);
 
 }  // namespace attnlab

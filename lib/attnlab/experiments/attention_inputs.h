@@ -9,6 +9,7 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/experiments/head_layout.h"
 #include "attnlab/experiments/past_options.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/precision.h"
 #include "attnlab/experiments/size_options.h"
 
@@ -69,5 +70,10 @@ struct AttentionInputs {
 // Throws InputError when heads, past and present do not agree.
 template <class T>
 AttentionInputs<T> split_attention_inputs(const SizeOptions& sizes, RawAttentionInputs raw);
+
+// Rotates Q and K where the options say so, but for the keys of the past, and returns how.
+template <class T>
+Rotations rotate_inputs(AttentionInputs<T>& inputs, const PositionOptions& options,
+                        const Mask& mask, Index threads);
 
 }  // namespace attnlab

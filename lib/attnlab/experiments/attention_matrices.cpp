@@ -21,9 +21,14 @@ AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout&
           .weights = take(from.weights)};
 }
 
-Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask) {
+Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask,
+                    const PositionOptions& positions) {
+  if (!positions.rope_theta) {
+    want.leave_out_step("rotated_q");
+    want.leave_out_step("rotated_k");
+  }
   if (!scores.softcap) want.leave_out_step("capped_scores");
-  if (!mask.masks()) want.leave_out_step("masked_scores");
+  if (!mask.masks() && !positions.alibi) want.leave_out_step("masked_scores");
   return want;
 }
 

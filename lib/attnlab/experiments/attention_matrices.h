@@ -9,6 +9,7 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/experiments/head_layout.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/score_options.h"
 
 namespace attnlab {
@@ -40,7 +41,8 @@ AttentionMatrices attention_matrices(AttentionResult<T>& from, const HeadLayout&
                                      DType dtype);
 
 // `want` without the steps that a calculation with these options does not take.
-Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask);
+Request steps_taken(Request want, const ScoreOptions& scores, const MaskOptions& mask,
+                    const PositionOptions& positions);
 
 // "output: 3 of 20 values are NaN or infinite", when there are any.
 void note_non_finite(std::string_view name, const AnyTensor& tensor,

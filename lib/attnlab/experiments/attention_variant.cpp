@@ -44,11 +44,14 @@ Mask mask_of(const AttentionVariant& variant) {
   MaskOptions options = variant.mask;
   const bool has_diagonal =
       options.causal.value_or(false) || options.window_left >= 0 || options.window_right >= 0;
+  PositionOptions positions;
+  positions.rope_theta = variant.positions.rope_theta;
+  positions.alibi = !variant.positions.slopes.empty();
   // A diagonal that a mistake gave and another left without use.
-  if (!has_diagonal) options.offset.reset();
+  if (!has_diagonal && !positions.any()) options.offset.reset();
   std::vector<std::string> notes;
-  return make_mask(options, variant.batch(), variant.heads(), variant.queries(), variant.keys(),
-                   variant.past, notes);
+  return make_mask(options, positions, variant.batch(), variant.heads(), variant.queries(),
+                   variant.keys(), variant.past, notes);
 }
 
 // Some rows of one head.
@@ -65,7 +68,16 @@ struct KeySums {
 class VariantRows {
  public:
   explicit VariantRows(const AttentionVariant& variant)
-      : a_(variant), mask_(mask_of(variant)), finite_values_(all_finite(*variant.v)) {}
+      : a_(variant),
+        mask_(mask_of(variant)),
+        q_(variant.q),
+        k_(variant.k),
+        finite_values_(all_finite(*variant.v)) {
+    if (!a_.positions.rope_theta) return;
+    q_ =
+        std::make_shared<const Tensor<double>>(turned_queries(*a_.q, a_.positions, mask_, a_.past));
+    k_ = std::make_shared<const Tensor<double>>(turned_keys(*a_.k, a_.positions, a_.past));
+  }
 
   // The output of the block, for every head [rows, d_v].
   std::vector<Matrix<double>> output(const RowBlock& block) {
@@ -100,9 +112,8 @@ class VariantRows {
 
   HeadRows head_scores(const RowBlock& block, Index h) const {
     const Index rows = block.last - block.first, m = a_.keys();
-    const Matrix<double> q =
-        a_.q->matrix(block.batch * a_.heads() + h).middleRows(block.first, rows);
-    const ConstMatrixMap<double> k = keys_of(*a_.k, block.batch, h);
+    const Matrix<double> q = q_->matrix(block.batch * a_.heads() + h).middleRows(block.first, rows);
+    const ConstMatrixMap<double> k = keys_of(*k_, block.batch, h);
     HeadRows head;
     if (a_.accumulator == Accumulator::float64) {
       head.scores = q * k.transpose();
@@ -131,6 +142,7 @@ class VariantRows {
     const Index m = a_.keys();
     std::fill(bias.begin(), bias.end(), 0.0);
     mask_.read_row<double>(b, h, i, {0, m}, seen, bias);
+    add_variant_alibi(a_.positions, mask_, b, h, i, bias);
     const KeyRange range = mask_.key_range(b, i + a_.diagonal_shift);
     const bool padded = !a_.query_lengths.empty() && i >= query_length(b);
     for (Index j = 0; j < m; ++j) {
@@ -284,6 +296,7 @@ class VariantRows {
 
   const AttentionVariant& a_;
   Mask mask_;
+  std::shared_ptr<const Tensor<double>> q_, k_;  // rotated where they are
   bool finite_values_;
   Index summed_batch_ = -1;
   std::vector<KeySums> sums_;  // of every head of that batch entry

@@ -9,6 +9,7 @@
 
 #include "attnlab/core/tensor.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/variant_positions.h"
 
 namespace attnlab {
 
@@ -27,6 +28,7 @@ struct AttentionVariant {
   std::shared_ptr<const Tensor<double>> q, k, v;  // [batch, heads, n, d], the past put before
   bool packed = false;                            // the user's heads lie in the last axis
   Index past = 0;
+  VariantPositions positions;
 
   double scale = 1;
   double exponent_factor = 1;  // on what the softmax takes the exponential of

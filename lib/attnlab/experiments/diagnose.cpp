@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnlab/attention/alibi.h"
 #include "attnlab/attention/scaled_dot_product.h"
 #include "attnlab/core/error.h"
 #include "attnlab/experiments/candidate.h"
@@ -55,6 +56,8 @@ AttentionVariant asked_for(const DiagnoseOptions& options, RawAttentionInputs ra
   asked.dropout = settings.dropout;
   asked.seed = settings.seed;
   asked.mask = options.mask;
+  asked.positions.rope_theta = options.positions.rope_theta;
+  if (options.positions.alibi) asked.positions.slopes = alibi_slopes(asked.heads());
   return asked;
 }
 
@@ -72,10 +75,11 @@ Tensor<double> attended(const DiagnoseOptions& options, RawAttentionInputs raw, 
                         std::vector<std::string>& notes) {
   return visit_compute_type(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
+    AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
     const Shape& q = inputs.q.shape();
-    const Mask mask =
-        make_mask(options.mask, q[0], q[1], q[2], inputs.k.shape()[2], inputs.past, notes);
+    const Mask mask = make_mask(options.mask, options.positions, q[0], q[1], q[2],
+                                inputs.k.shape()[2], inputs.past, notes);
+    rotate_inputs(inputs, options.positions, mask, options.run.threads);
     const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
     AttentionResult<T> result = scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings);
     return AnyTensor(std::move(result.output)).cast(dtype).cast<double>();

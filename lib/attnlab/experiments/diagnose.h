@@ -9,6 +9,7 @@
 #include "attnlab/core/request.h"
 #include "attnlab/experiments/attention_inputs.h"
 #include "attnlab/experiments/mask_options.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
@@ -20,6 +21,7 @@ struct DiagnoseOptions {
   ValueOptions value;
   TensorSource candidate;
   SizeOptions sizes;
+  PositionOptions positions;
   ScoreOptions scores;
   MaskOptions mask;
   std::optional<double> tolerance;
@@ -31,7 +33,8 @@ struct DiagnoseOptions {
         group("Inputs", &O::query_key), group("Inputs", &O::value),
         field("candidate", &O::candidate, "the output to be explained, in the form of attend's",
               {.unit = "FILE"}),
-        group("Sizes", &O::sizes), group("Scores", &O::scores), group("Masks", &O::mask),
+        group("Sizes", &O::sizes), group("Positions", &O::positions), group("Scores", &O::scores),
+        group("Masks", &O::mask),
         field("tolerance", &O::tolerance,
               "absolute error up to which outputs are equal; unless given 4 times that of attend "
               "in the "

@@ -33,13 +33,19 @@ void check_gradients(const GradcheckOptions& options, RawAttentionInputs raw,
   const HeadLayout layout = raw.layout;
   const AttentionInputs<T> inputs = split_attention_inputs<T>(options.sizes, std::move(raw));
   const Shape &shape = inputs.q.shape(), &values = inputs.v.shape();
-  const Mask mask =
-      make_mask(options.mask, shape[0], shape[1], shape[2], values[2], inputs.past, result.notes);
+  const Mask mask = make_mask(options.mask, options.positions, shape[0], shape[1], shape[2],
+                              values[2], inputs.past, result.notes);
+  const Rotations rotations = rotations_of(options.positions, mask, inputs.past);
   AttentionSettings settings = attention_settings(options.scores, options.run, shape[3]);
   const AnyTensor grad_output = draw_normal({shape[0], shape[1], shape[2], values[3]},
                                             options.run.seed, Stream::sample_grad_output);
-  AttentionGradients<T> gradients = scaled_dot_product_backward(
-      inputs.q, inputs.k, inputs.v, grad_output.cast<T>(), mask, settings);
+  AttentionGradients<T> gradients =
+      scaled_dot_product_backward(rotated(inputs.q, rotations.queries, settings.threads),
+                                  rotated(inputs.k, rotations.keys, settings.threads), inputs.v,
+                                  grad_output.cast<T>(), mask, settings);
+  gradients.grad_q =
+      rotated_back(*std::move(gradients.grad_q), rotations.queries, settings.threads);
+  gradients.grad_k = rotated_back(*std::move(gradients.grad_k), rotations.keys, settings.threads);
 
   // The differences take the threads; every forward pass in them has one.
   settings.threads = 1;
@@ -56,15 +62,18 @@ void check_gradients(const GradcheckOptions& options, RawAttentionInputs raw,
     result.rows.push_back(
         check_gradient(name, rounded.cast<double>(), differences, result.tolerance));
   };
-  check("q", gradients.grad_q, q, [&](const Tensor<double>& moved) {
-    return scaled_dot_product(moved, k, v, mask, settings).output;
-  });
-  check("k", gradients.grad_k, k, [&](const Tensor<double>& moved) {
-    return scaled_dot_product(q, moved, v, mask, settings).output;
-  });
-  check("v", gradients.grad_v, v, [&](const Tensor<double>& moved) {
-    return scaled_dot_product(q, k, moved, mask, settings).output;
-  });
+  const auto forward = [&](const Tensor<double>& queries, const Tensor<double>& keys,
+                           const Tensor<double>& carried) {
+    return scaled_dot_product(rotated(queries, rotations.queries, 1),
+                              rotated(keys, rotations.keys, 1), carried, mask, settings)
+        .output;
+  };
+  check("q", gradients.grad_q, q,
+        [&](const Tensor<double>& moved) { return forward(moved, k, v); });
+  check("k", gradients.grad_k, k,
+        [&](const Tensor<double>& moved) { return forward(q, moved, v); });
+  check("v", gradients.grad_v, v,
+        [&](const Tensor<double>& moved) { return forward(q, k, moved); });
 }
 
 void check_attention(const GradcheckOptions& options, GradcheckResult& result) {

@@ -11,6 +11,7 @@
 #include "attnlab/experiments/gradient_check.h"
 #include "attnlab/experiments/mask_options.h"
 #include "attnlab/experiments/multihead.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
@@ -25,6 +26,7 @@ struct GradcheckOptions {
   LayerInputOptions inputs;
   LayerOptions layer;
   SizeOptions sizes;
+  PositionOptions positions;
   ScoreOptions scores;
   MaskOptions mask;
   std::optional<double> tolerance;
@@ -38,7 +40,7 @@ struct GradcheckOptions {
         group("Of attention", &O::query_key), group("Of attention", &O::value),
         field("role", &O::role, "of a layer, as in multihead: encoder, decoder or cross"),
         group("Of a layer", &O::inputs), group("Layer", &O::layer), group("Sizes", &O::sizes),
-        group("Scores", &O::scores), group("Masks", &O::mask),
+        group("Positions", &O::positions), group("Scores", &O::scores), group("Masks", &O::mask),
         field("tolerance", &O::tolerance,
               "relative error allowed; by the dtype of the backward pass unless given: float64 "
               "1e-8, float32 1e-5, float16 1e-3, bfloat16 1e-2",

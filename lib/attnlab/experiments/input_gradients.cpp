@@ -11,16 +11,22 @@ std::optional<AnyTensor> read_grad_output(const TensorSource& source,
 }
 
 template <class T>
-InputGradients input_gradients(const AttentionInputs<T>& inputs, const Tensor<T>& grad_output,
-                               const Mask& mask, const AttentionSettings& settings,
-                               const HeadLayout& layout, DType dtype, const Request& want,
-                               std::vector<std::string>& notes) {
+InputGradients input_gradients(const AttentionInputs<T>& inputs, const Rotations& rotations,
+                               const Tensor<T>& grad_output, const Mask& mask,
+                               const AttentionSettings& settings, const HeadLayout& layout,
+                               DType dtype, const Request& want, std::vector<std::string>& notes) {
   Request computed;
   if (want.has("grad_q")) computed.add("grad_q");
   if (want.has("grad_k") || want.has("grad_past_k")) computed.add("grad_k");
   if (want.has("grad_v") || want.has("grad_past_v")) computed.add("grad_v");
   AttentionGradients<T> gradients = scaled_dot_product_backward(
       inputs.q, inputs.k, inputs.v, grad_output, mask, settings, computed);
+  const auto turn_back = [&](std::optional<Tensor<T>>& gradient,
+                             const std::optional<Rotary>& rotary) {
+    if (gradient) gradient = rotated_back(*std::move(gradient), rotary, settings.threads);
+  };
+  turn_back(gradients.grad_q, rotations.queries);
+  turn_back(gradients.grad_k, rotations.keys);
 
   InputGradients result;
   const auto keep = [&](std::string_view name, Tensor<T> gradient,
@@ -48,11 +54,13 @@ InputGradients input_gradients(const AttentionInputs<T>& inputs, const Tensor<T>
   return result;
 }
 
-template InputGradients input_gradients(const AttentionInputs<float>&, const Tensor<float>&,
-                                        const Mask&, const AttentionSettings&, const HeadLayout&,
-                                        DType, const Request&, std::vector<std::string>&);
-template InputGradients input_gradients(const AttentionInputs<double>&, const Tensor<double>&,
-                                        const Mask&, const AttentionSettings&, const HeadLayout&,
-                                        DType, const Request&, std::vector<std::string>&);
+template InputGradients input_gradients(const AttentionInputs<float>&, const Rotations&,
+                                        const Tensor<float>&, const Mask&, const AttentionSettings&,
+                                        const HeadLayout&, DType, const Request&,
+                                        std::vector<std::string>&);
+template InputGradients input_gradients(const AttentionInputs<double>&, const Rotations&,
+                                        const Tensor<double>&, const Mask&,
+                                        const AttentionSettings&, const HeadLayout&, DType,
+                                        const Request&, std::vector<std::string>&);
 
 }  // namespace attnlab

@@ -9,6 +9,7 @@
 #include "attnlab/core/describe.h"
 #include "attnlab/experiments/attention_inputs.h"
 #include "attnlab/experiments/head_layout.h"
+#include "attnlab/experiments/position_options.h"
 
 namespace attnlab {
 
@@ -54,12 +55,13 @@ struct InputGradients {
 };
 
 // The gradients that `want` names, rounded to `dtype`. grad_output [batch, heads, n, d_v]; keys of
-// the past, the first of `inputs`, have gradients of their own. Says in `notes` where one is not
+// the past, the first of `inputs`, have gradients of their own. `inputs` are rotated already, and
+// the gradients those of q and k before. Says in `notes` where one is not
 // finite. Throws InputError as scaled_dot_product_backward.
 template <class T>
-InputGradients input_gradients(const AttentionInputs<T>& inputs, const Tensor<T>& grad_output,
-                               const Mask& mask, const AttentionSettings& settings,
-                               const HeadLayout& layout, DType dtype, const Request& want,
-                               std::vector<std::string>& notes);
+InputGradients input_gradients(const AttentionInputs<T>& inputs, const Rotations& rotations,
+                               const Tensor<T>& grad_output, const Mask& mask,
+                               const AttentionSettings& settings, const HeadLayout& layout,
+                               DType dtype, const Request& want, std::vector<std::string>& notes);
 
 }  // namespace attnlab

@@ -23,7 +23,8 @@ MultiHeadParams<T> params_of(const MultiheadResult& layer) {
           .b_q = optional(layer.b_q),
           .b_k = optional(layer.b_k),
           .b_v = optional(layer.b_v),
-          .b_o = optional(layer.b_o)};
+          .b_o = optional(layer.b_o),
+          .rope_theta = layer.call->rope_theta};
 }
 
 // Where a layer is differentiated.

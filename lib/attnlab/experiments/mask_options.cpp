@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnlab/attention/alibi.h"
 #include "attnlab/core/error.h"
 #include "attnlab/io/tensor_file.h"
 
@@ -77,18 +78,19 @@ std::vector<Index> read_key_lengths(const TensorSource& source, Index keys,
   return lengths;
 }
 
-void set_diagonal(Mask& mask, const MaskOptions& options, const std::vector<Index>& lengths,
-                  Index past, std::vector<std::string>& notes) {
+void set_diagonal(Mask& mask, const MaskOptions& options, const PositionOptions& positions,
+                  const std::vector<Index>& lengths, Index past, std::vector<std::string>& notes) {
   const Index n = mask.queries(), m = mask.keys();
   if (options.offset && options.align != Align::automatic) {
     throw InputError("", "offset", fmt::format("{}", *options.offset),
                      "give either an offset or an alignment");
   }
-  const bool used =
-      options.causal.value_or(false) || options.window_left >= 0 || options.window_right >= 0;
+  const bool used = options.causal.value_or(false) || options.window_left >= 0 ||
+                    options.window_right >= 0 || positions.any();
   if (options.offset && !used) {
-    throw InputError("", "offset", fmt::format("{}", *options.offset),
-                     "needs causal or a window, which it is the diagonal of");
+    throw InputError(
+        "", "offset", fmt::format("{}", *options.offset),
+        "needs causal or a window, which it is the diagonal of, or rope_theta or alibi");
   }
   std::vector<Index> offsets;
   std::string name;
@@ -117,19 +119,21 @@ void set_diagonal(Mask& mask, const MaskOptions& options, const std::vector<Inde
 
 }  // namespace
 
-Mask make_mask(const MaskOptions& options, Index batch, Index heads, Index queries, Index keys,
-               Index past, std::vector<std::string>& notes) {
+Mask make_mask(const MaskOptions& options, const PositionOptions& positions, Index batch,
+               Index heads, Index queries, Index keys, Index past,
+               std::vector<std::string>& notes) {
   Mask mask(batch, heads, queries, keys);
   std::vector<Index> lengths;
   if (!options.key_lengths.empty()) {
     lengths = read_key_lengths(options.key_lengths, keys, notes);
     mask.set_key_lengths(lengths);
   }
-  set_diagonal(mask, options, lengths, past, notes);
+  set_diagonal(mask, options, positions, lengths, past, notes);
   if (options.causal.value_or(false)) mask.set_causal();
   if (options.window_left >= 0 || options.window_right >= 0) {
     mask.set_window(options.window_left, options.window_right);
   }
+  if (positions.alibi) mask.set_alibi(alibi_slopes(heads));
   add_mask_file(mask, options, notes);
   return mask;
 }

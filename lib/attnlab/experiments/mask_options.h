@@ -9,6 +9,7 @@
 
 #include "attnlab/attention/mask.h"
 #include "attnlab/core/describe.h"
+#include "attnlab/experiments/position_options.h"
 
 namespace attnlab {
 
@@ -45,10 +46,11 @@ struct MaskOptions {
     using O = MaskOptions;
     return std::tuple(
         field("causal", &O::causal, "query i sees keys j <= i + offset only"),
-        field(
-            "align", &O::align,
-            "the diagonal of causal masks and windows: top-left is offset 0, bottom-right is keys "
-            "minus queries (with key lengths, each batch entry's own), auto is the past length"),
+        field("align", &O::align,
+              "the diagonal of causal masks, windows and positions: top-left is offset 0, "
+              "bottom-right is keys minus queries (with key lengths, each batch entry's own), auto "
+              "is "
+              "the past length"),
         field("offset", &O::offset, "the diagonal as a number: query i stands at key i + offset",
               {.unit = "N"}),
         field("mask", &O::mask, "mask broadcast to [batch, heads, n, m]", {.unit = "FILE"}),
@@ -64,10 +66,10 @@ struct MaskOptions {
   }
 };
 
-// The mask of [batch, heads, queries, keys] that the options describe; `past` of the keys come from
-// a past. What was decided for the user (alignment where queries and keys differ, polarity) is said
-// in `notes`. Throws InputError.
-Mask make_mask(const MaskOptions& options, Index batch, Index heads, Index queries, Index keys,
-               Index past, std::vector<std::string>& notes);
+// The mask of [batch, heads, queries, keys] that the options describe, linear biases included;
+// `past` of the keys come from a past. What was decided for the user (alignment where queries and
+// keys differ, polarity) is said in `notes`. Throws InputError.
+Mask make_mask(const MaskOptions& options, const PositionOptions& positions, Index batch,
+               Index heads, Index queries, Index keys, Index past, std::vector<std::string>& notes);
 
 }  // namespace attnlab

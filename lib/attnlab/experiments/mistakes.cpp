@@ -21,6 +21,10 @@ bool always(const Call& /*a*/) { return true; }
 bool causal(const Call& a) { return a.mask.causal.value_or(false); }
 bool windowed(const Call& a) { return a.mask.window_left >= 0 || a.mask.window_right >= 0; }
 bool has_diagonal(const Call& a) { return causal(a) || windowed(a); }
+bool rotates(const Call& a) { return a.positions.rope_theta.has_value(); }
+bool biased(const Call& a) { return !a.positions.slopes.empty(); }
+// The diagonal says where queries stand, too.
+bool places_queries(const Call& a) { return has_diagonal(a) || a.positions.any(); }
 bool aligned(const Call& a, Align align) {
   if (a.mask.offset) return false;
   if (a.mask.align != Align::automatic) return a.mask.align == align;
@@ -72,6 +76,15 @@ void swap_axes(Call& a) {
   a.output_place = OutputPlace::swapped;
 }
 
+bool is_power_of_2(Index count) { return count > 0 && (count & (count - 1)) == 0; }
+void give_plain_slopes(Call& a) {
+  const auto heads = static_cast<double>(a.heads());
+  for (Index h = 0; h < a.heads(); ++h) {
+    a.positions.slopes[static_cast<std::size_t>(h)] =
+        std::exp2(-8 * static_cast<double>(h + 1) / heads);
+  }
+}
+
 AnyTensor transposed(const AnyTensor& mask) {
   return mask.visit([](const auto& from) {
     auto to = from;
@@ -102,17 +115,17 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
      "exponentials", always, [](Call& a) { a.exponent_factor = std::numbers::ln2; }},
 
     {"top_left", Aspect::diagonal, "the diagonal top-left", "{diagonal}",
-     [](const Call& a) { return has_diagonal(a) && !aligned(a, Align::top_left); },
+     [](const Call& a) { return places_queries(a) && !aligned(a, Align::top_left); },
      [](Call& a) { set_diagonal(a, Align::top_left); }},
     {"bottom_right", Aspect::diagonal, "the diagonal bottom-right", "{diagonal}",
-     [](const Call& a) { return has_diagonal(a) && !aligned(a, Align::bottom_right); },
+     [](const Call& a) { return places_queries(a) && !aligned(a, Align::bottom_right); },
      [](Call& a) { set_diagonal(a, Align::bottom_right); }},
     {"bottom_right_of_padding", Aspect::diagonal,
      "the diagonal bottom-right of all keys, padding included", "{diagonal}",
-     [](const Call& a) { return has_diagonal(a) && has_lengths(a); },
+     [](const Call& a) { return places_queries(a) && has_lengths(a); },
      [](Call& a) { set_offset(a, a.keys() - a.queries()); }},
     {"after_past", Aspect::diagonal, "the diagonal after the past keys", "{diagonal}",
-     [](const Call& a) { return has_diagonal(a) && a.past > 0 && !aligned(a, Align::automatic); },
+     [](const Call& a) { return places_queries(a) && a.past > 0 && !aligned(a, Align::automatic); },
      [](Call& a) { set_offset(a, a.past); }},
     {"diagonal_early", Aspect::diagonal, "the diagonal one key early", "{diagonal}", has_diagonal,
      [](Call& a) { a.diagonal_shift = -1; }},
@@ -124,10 +137,10 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
      [](const Call& a) { return !has_diagonal(a); },
      [](Call& a) {
        a.mask.causal = true;
-       a.mask.align = Align::top_left;
+       if (!a.positions.any()) a.mask.align = Align::top_left;
      }},
     {"causal_added_bottom_right", Aspect::causal, "a causal mask, bottom-right", "no causal mask",
-     [](const Call& a) { return !has_diagonal(a) && a.queries() != a.keys(); },
+     [](const Call& a) { return !places_queries(a) && a.queries() != a.keys(); },
      [](Call& a) {
        a.mask.causal = true;
        a.mask.align = Align::bottom_right;
@@ -182,7 +195,13 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
      "true to mean seen", masks, [](Call& a) { a.inverted = true; }},
 
     {"masks_ignored", Aspect::seen, "no mask at all", "several", many_masks,
-     [](Call& a) { a.mask = {}; }},
+     [](Call& a) {
+       // Where queries stand is no mask.
+       MaskOptions none;
+       none.align = a.mask.align;
+       none.offset = a.mask.offset;
+       a.mask = none;
+     }},
 
     {"empty_rows_mean", Aspect::empty_rows, "the mean of V for queries that see no key",
      "0 for queries that see no key", masks,
@@ -227,6 +246,51 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
     {"softcap_before_scale", Aspect::softcap, "the softcap before the scaling", "one after it",
      capped, [](Call& a) { a.softcap_place = SoftcapPlace::before_scale; }},
 
+    {"rope_ignored", Aspect::rotation, "queries and keys that are not rotated",
+     "them rotated by their positions", rotates, [](Call& a) { a.positions.rope_theta.reset(); }},
+    {"rope_neighbours", Aspect::rotation, "neighbouring elements rotated in pairs (2c and 2c + 1)",
+     "the halves in pairs (c and c + d_k / 2)", [](const Call& a) { return rotates(a) && d_k(a) > 2; },
+     [](Call& a) { a.positions.pairs = RotaryPairs::neighbours; }},
+    {"rope_on_queries_alone", Aspect::rotation, "keys that are not rotated", "both rotated",
+     rotates, [](Call& a) { a.positions.rotates_keys = false; }},
+    {"rope_queries_early", Aspect::rotation, "queries rotated one position early",
+     "query i at i + offset", rotates, [](Call& a) { a.positions.query_shift = -1; }},
+    {"rope_queries_late", Aspect::rotation, "queries rotated one position late",
+     "query i at i + offset", rotates, [](Call& a) { a.positions.query_shift = 1; }},
+    {"rope_backwards", Aspect::rotation, "queries and keys rotated the other way",
+     "x[c] cos - x[c + d_k / 2] sin", rotates, [](Call& a) { a.positions.backwards = true; }},
+    {"rope_past_not_counted", Aspect::rotation,
+     "queries and keys rotated as if there were no past before them", "positions that count it",
+     [](const Call& a) { return rotates(a) && a.past > 0; },
+     [](Call& a) { a.positions.counts_past = false; }},
+    {"rope_past_again", Aspect::rotation, "past keys rotated again", "them as the cache has them",
+     [](const Call& a) { return rotates(a) && a.past > 0; },
+     [](Call& a) { a.positions.rotates_past = true; }},
+    {"rope_theta_10000", Aspect::rotation, "the base 10000 of the rotation", "the base {theta}",
+     [](const Call& a) { return rotates(a) && *a.positions.rope_theta != 10000; },
+     [](Call& a) { a.positions.rope_theta = 10000; }},
+
+    {"alibi_ignored", Aspect::linear_bias, "no linear biases", "linear biases", biased,
+     [](Call& a) { a.positions.slopes.clear(); }},
+    {"alibi_heads_reversed", Aspect::linear_bias,
+     "the slopes of linear biases in the reverse order of heads", "the steepest first",
+     [](const Call& a) { return biased(a) && many_heads(a); },
+     [](Call& a) { std::reverse(a.positions.slopes.begin(), a.positions.slopes.end()); }},
+    {"alibi_plain_slopes", Aspect::linear_bias,
+     "slopes 2^(-8 (h + 1) / heads) though the heads are no power of two",
+     "the slopes of the next powers", [](const Call& a) { return biased(a) && !is_power_of_2(a.heads()); },
+     give_plain_slopes},
+    {"alibi_scaled", Aspect::linear_bias, "linear biases added before the scaling",
+     "them added after it", [](const Call& a) { return biased(a) && !capped(a) && a.scale != 1; },
+     [](Call& a) {
+       for (double& slope : a.positions.slopes) slope *= a.scale;
+     }},
+    {"alibi_added", Aspect::linear_bias, "linear biases added, so that far keys gain",
+     "them subtracted", biased,
+     [](Call& a) {
+       for (double& slope : a.positions.slopes) slope = -slope;
+     }},
+
     {"k_v_swapped", Aspect::operands, "K and V swapped", "them as they are",
      [](const Call& a) { return d_k(a) == a.v->shape()[3]; },
      [](Call& a) { std::swap(a.k, a.v); }},
@@ -258,12 +322,13 @@ std::string diagonal_text(const Call& a) {
 std::span<const Mistake> all_mistakes() { return kMistakes; }
 
 std::string mistake_text(std::string_view text, const AttentionVariant& asked) {
-  return fmt::format(fmt::runtime(text), fmt::arg("scale", fmt::format("{:.4g}", asked.scale)),
-                     fmt::arg("default_scale", fmt::format("{:.4g}", default_scale(asked))),
-                     fmt::arg("diagonal", diagonal_text(asked)),
-                     fmt::arg("left", asked.mask.window_left),
-                     fmt::arg("right", asked.mask.window_right),
-                     fmt::arg("softcap", fmt::format("{:.4g}", asked.softcap.value_or(0))));
+  return fmt::format(
+      fmt::runtime(text), fmt::arg("scale", fmt::format("{:.4g}", asked.scale)),
+      fmt::arg("default_scale", fmt::format("{:.4g}", default_scale(asked))),
+      fmt::arg("diagonal", diagonal_text(asked)), fmt::arg("left", asked.mask.window_left),
+      fmt::arg("right", asked.mask.window_right),
+      fmt::arg("softcap", fmt::format("{:.4g}", asked.softcap.value_or(0))),
+      fmt::arg("theta", fmt::format("{:.6g}", asked.positions.rope_theta.value_or(0))));
 }
 
 }  // namespace attnlab

@@ -12,6 +12,8 @@ namespace attnlab {
 enum class Aspect {
   scale,
   softcap,
+  rotation,
+  linear_bias,
   diagonal,
   causal,
   window_left,
@@ -35,7 +37,7 @@ struct Mistake {
   std::string_view name;
   Aspect aspect;
   // "attention with ..." of who made it, and "you asked for ...", with {scale}, {default_scale},
-  // {diagonal}, {left}, {right} and {softcap} for those of the call.
+  // {diagonal}, {left}, {right}, {softcap} and {theta} for those of the call.
   std::string_view found;
   std::string_view asked;
   // Whether the call has what it is about.

@@ -219,7 +219,7 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   const Tensor<T> value = with_batch<T>(inputs.values());
   MaskOptions mask_options = options.mask;
   mask_options.causal = use.causal;
-  want = steps_taken(std::move(want), options.scores, mask_options);
+  want = steps_taken(std::move(want), options.scores, mask_options, options.positions);
   std::optional<Past<T>> past;
   if (given_past) {
     past = given_past->as<T>();
@@ -228,8 +228,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
     want.leave_out_step("present_v");
   }
   const Index past_keys = past ? past->k.shape()[2] : 0;
-  Mask mask = make_mask(mask_options, query.shape()[0], params.heads, query.shape()[1],
-                        past_keys + key.shape()[1], past_keys, notes);
+  Mask mask = make_mask(mask_options, options.positions, query.shape()[0], params.heads,
+                        query.shape()[1], past_keys + key.shape()[1], past_keys, notes);
   const AttentionSettings settings =
       attention_settings(options.scores, options.run, params.shape().d_k);
   const HeadLayout layout = {.rank = inputs.queries().shape().rank(), .packed = true};
@@ -249,6 +249,13 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
                               std::optional<AnyTensor>& field) {
     if (want.has(name)) field = AnyTensor(layout.restore_scores(std::move(tensor))).cast(dtype);
   };
+  const auto keep_rotated = [&](std::string_view name, std::optional<Tensor<T>>& turned,
+                                const Tensor<T>& plain, std::optional<AnyTensor>& field) {
+    if (!turned && want.has(name)) turned = plain;
+    if (turned) keep_heads(name, *turned, field);
+  };
+  keep_rotated("rotated_q", layer.rotated_q, layer.q, result.rotated_q);
+  keep_rotated("rotated_k", layer.rotated_k, layer.k, result.rotated_k);
   keep_heads("q", layer.q, result.q);
   keep_heads("k", layer.k, result.k);
   keep_heads("v", layer.v, result.v);
@@ -269,8 +276,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
-  result.call =
-      MultiheadCall{std::move(mask), std::move(given_past), settings, params.kv_heads, layout};
+  result.call = MultiheadCall{std::move(mask), std::move(given_past), settings,
+                              params.kv_heads, params.rope_theta,     layout};
   result.notes = std::move(notes);
   return result;
 }
@@ -315,6 +322,7 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
         file ? read_params<T>(*file, layer, options.sizes)
              : draw_params<T>(layer, options.sizes, inputs ? &*inputs : nullptr, seed, notes);
     if (!file) round_params(params, dtype);
+    params.rope_theta = options.positions.rope_theta;
     const MultiHeadShape shape = params.shape();
     if (inputs) {
       require_widths(*inputs, shape);

@@ -16,6 +16,7 @@
 #include "attnlab/experiments/layer_options.h"
 #include "attnlab/experiments/mask_options.h"
 #include "attnlab/experiments/past_options.h"
+#include "attnlab/experiments/position_options.h"
 #include "attnlab/experiments/run_options.h"
 #include "attnlab/experiments/score_options.h"
 
@@ -35,6 +36,7 @@ struct MultiheadOptions {
   PastOptions past;
   LayerOptions layer;
   SizeOptions sizes;
+  PositionOptions positions;
   ScoreOptions scores;
   MaskOptions mask;
   LayerGradientOptions gradients;
@@ -48,8 +50,8 @@ struct MultiheadOptions {
               "memory, or to the past alone where there is no memory; auto is encoder, or cross "
               "with a memory"),
         group("Inputs", &O::inputs), group("Past", &O::past), group("Layer", &O::layer),
-        group("Sizes", &O::sizes), group("Scores", &O::scores), group("Masks", &O::mask),
-        group("Gradients", &O::gradients), group("Run", &O::run));
+        group("Sizes", &O::sizes), group("Positions", &O::positions), group("Scores", &O::scores),
+        group("Masks", &O::mask), group("Gradients", &O::gradients), group("Run", &O::run));
   }
 };
 
@@ -59,12 +61,14 @@ struct MultiheadCall {
   std::optional<PastTensors> past;
   AttentionSettings settings;
   Index kv_heads = 1;
+  std::optional<double> rope_theta;
   HeadLayout layout;
 };
 
 struct MultiheadResult {
   std::optional<AnyTensor> x, memory, query, key, value;
-  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v, present_k, present_v;
+  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v, rotated_q, rotated_k;
+  std::optional<AnyTensor> present_k, present_v;
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
   LayerGradients gradients;
@@ -94,7 +98,13 @@ struct MultiheadResult {
               {.formula = "split(key w_k + b_k)", .shape = "[.., kv_heads, m, d_k]"}),
         field("v", &R::v, "values: what each position carries",
               {.formula = "split(value w_v + b_v)", .shape = "[.., kv_heads, m, d_v]"}),
-        field("present_k", &R::present_k, "past and current keys: the past of the next step",
+        field("rotated_q", &R::rotated_q, "queries turned by their positions",
+              {.formula = "rotate(q)", .shape = "[.., heads, n, d_k]"}),
+        field("rotated_k", &R::rotated_k,
+              "keys turned by theirs: a match now depends on how far they stand apart",
+              {.formula = "rotate(k)", .shape = "[.., kv_heads, m, d_k]"}),
+        field("present_k", &R::present_k,
+              "past and current keys, rotated where keys are: the past of the next step",
               {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
         field("present_v", &R::present_v, "past and current values: the past of the next step",
               {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),

@@ -10,7 +10,8 @@
 namespace attnlab {
 
 // Of commands that look at attention as attend computes it or, where their options name a layer, as
-// multihead does: Options has role, inputs, layer, sizes, scores, mask and run as MultiheadOptions.
+// multihead does: Options has role, inputs, layer, sizes, positions, scores, mask and run
+// as MultiheadOptions.
 
 template <class Options>
 bool names_a_layer(const Options& options) {
@@ -25,6 +26,7 @@ MultiheadOptions through_layer(const Options& options) {
           .past = {},
           .layer = options.layer,
           .sizes = options.sizes,
+          .positions = options.positions,
           .scores = options.scores,
           .mask = options.mask,
           .gradients = {},

@@ -27,9 +27,11 @@ WeightsResult from_query_key(const WeightsOptions& options) {
   const HeadLayout layout = raw.layout;
   visit_compute_type(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const AttentionInputs<T> inputs = split_attention_inputs<T>(sizes, std::move(raw));
+    AttentionInputs<T> inputs = split_attention_inputs<T>(sizes, std::move(raw));
     const Shape &q = inputs.q.shape(), &k = inputs.k.shape();
-    const Mask mask = make_mask(options.mask, q[0], q[1], q[2], k[2], /*past=*/0, result.notes);
+    const Mask mask = make_mask(options.mask, options.positions, q[0], q[1], q[2], k[2],
+                                /*past=*/0, result.notes);
+    rotate_inputs(inputs, options.positions, mask, options.run.threads);
     const AttentionSettings settings = attention_settings(options.scores, options.run, q[3]);
     AttentionResult<T> attention =
         scaled_dot_product(inputs.q, inputs.k, inputs.v, mask, settings, {"weights"});
@@ -46,6 +48,7 @@ void check_use(const WeightsOptions& options) {
         "is for weights that are computed; these are given, as they are";
     require_defaults(options.layer, kRule);
     require_defaults(options.sizes, kRule);
+    require_defaults(options.positions, kRule);
     require_defaults(options.scores, kRule);
     require_defaults(options.mask, kRule);
   } else if (!uses_layer(options)) {
@@ -61,6 +64,7 @@ void check_use(const WeightsOptions& options) {
   if (options.head) throw InputError("", "head", std::to_string(*options.head), kRule);
   if (options.average) throw InputError("", "average", "true", kRule);
   if (options.top) throw InputError("", "top", std::to_string(*options.top), kRule);
+  require_defaults(options.positions, kRule);
   require_defaults(options.scores, kRule);
   require_defaults(options.mask, kRule);
 }

@@ -24,6 +24,7 @@ struct WeightsOptions {
   LayerInputOptions inputs;
   LayerOptions layer;
   SizeOptions sizes;
+  PositionOptions positions;
   ScoreOptions scores;
   MaskOptions mask;
   RunOptions run;
@@ -42,8 +43,8 @@ struct WeightsOptions {
         group("Computed as in attend", &O::query_key),
         field("role", &O::role, "computed as in multihead: encoder, decoder or cross"),
         group("Computed as in multihead", &O::inputs), group("Layer", &O::layer),
-        group("Sizes", &O::sizes), group("Scores", &O::scores), group("Masks", &O::mask),
-        group("Run", &O::run));
+        group("Sizes", &O::sizes), group("Positions", &O::positions), group("Scores", &O::scores),
+        group("Masks", &O::mask), group("Run", &O::run));
   }
 };
 
