@@ -64,6 +64,8 @@ class AttentionTrace {
     static const std::map<std::string, std::string, std::less<>> kInstead = {
         {"masked_scores", "capped_scores"},
         {"capped_scores", "scores"},
+        {"normed_q", "q"},
+        {"normed_k", "k"},
         {"query", "x"},
         {"key", "memory"},
         {"value", "memory"},
@@ -73,14 +75,20 @@ class AttentionTrace {
     return present(instead->second);
   }
 
+  // q or k as they meet: rotated, normed or as they are.
+  std::string meeting(const std::string& name) const {
+    return trace_.matrix("rotated_" + name) != nullptr ? "rotated_" + name
+                                                       : present("normed_" + name);
+  }
+
   std::string formula(const ResultRef& result) const {
     std::string text(result.formula);
     for (const char* bias : {"b_q", "b_k", "b_v", "b_o"}) {
       const auto at = text.find(std::string(" + ") + bias);
       if (at != std::string::npos && trace_.matrix(bias) == nullptr) text.erase(at, 6);
     }
-    const bool rotates = trace_.matrix("rotated_q") != nullptr;
-    if (rotates && (result.name == "grad_q" || result.name == "grad_k")) {
+    if (trace_.matrix("rotated_q") != nullptr &&
+        (result.name == "grad_q" || result.name == "grad_k")) {
       text = fmt::format("rotate_back({})", text);
     }
     // With a memory x is the query alone.
@@ -88,8 +96,7 @@ class AttentionTrace {
       text.erase(text.find(" + grad_k"));
     }
     return replace_names(text, [&](const std::string& name) {
-      if (rotates && meets(result.name) && (name == "q" || name == "k")) return "rotated_" + name;
-      return present(name);
+      return meets(result.name) && (name == "q" || name == "k") ? meeting(name) : present(name);
     });
   }
 
@@ -162,7 +169,7 @@ class AttentionTrace {
   std::vector<Equation> rotated_query() const {
     const std::optional<Index> position = query_position(trace_, followed_.query);
     if (!position) return {};
-    return rotation(trace_, "rotated_q", "q", followed_.query, *position);
+    return rotation(trace_, "rotated_q", present("normed_q"), followed_.query, *position);
   }
 
   // A followed key of the past was rotated before.
@@ -170,14 +177,13 @@ class AttentionTrace {
     const AnyTensor* all = trace_.matrix(all_of("present_k", "k"));
     const Index past = all->shape()[-2] - trace_.matrix("k")->shape()[-2];
     if (followed_.key < past) return {};
-    return rotation(trace_, "rotated_k", "k", followed_.key - past, followed_.key);
+    return rotation(trace_, "rotated_k", present("normed_k"), followed_.key - past, followed_.key);
   }
 
   // q_i . k_j
   std::vector<Equation> match(const AnyTensor& raw_scores) const {
-    const bool rotates = trace_.matrix("rotated_q") != nullptr;
-    const std::string_view query_name = rotates ? "rotated_q" : "q";
-    const std::string_view keys_name = all_of("present_k", rotates ? "rotated_k" : "k");
+    const std::string query_name = meeting("q"), keys = meeting("k");
+    const std::string_view keys_name = all_of("present_k", keys);
     const AnyTensor* q = trace_.matrix(query_name);
     const AnyTensor* k = trace_.matrix(keys_name);
     if (!has_row(*q, followed_.query) || !has_row(*k, followed_.key)) return {};

@@ -91,9 +91,11 @@ TEST_CASE("a trace writes out a linear bias, beside what is hidden where anythin
   CHECK_FALSE(test::contains(text, "exp(-inf)"));
   options.mask.causal = true;
   options.mask.offset = {};
+  options.query_key.k = given<double>({3, 2}, {0, 1, 3, .5, 1, 1});
+  options.value.v = given<double>({3, 1}, {1, 2, 3});
   const std::string masked = trace(options);
   CHECK(test::contains(masked, "masked_scores[1, 1] = scores[1, 1] - slope * |1 - 1|\n"));
-  CHECK(test::contains(masked, "query 1 sees 2 of 2 keys"));
+  CHECK(test::contains(masked, "query 1 sees 2 of 3 keys"));
 }
 
 TEST_CASE("the gradients of what was turned are turned back in their formulas") {

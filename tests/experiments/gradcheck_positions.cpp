@@ -16,7 +16,8 @@ void give_masks(int options, Index keys, MaskOptions& mask) {
   if (with(options, 2)) mask.window_left = 2;
   if (with(options, 3)) {
     mask.mask.values = AnyTensor(Tensor<double>({1, keys}, .5));
-    for (Index j = 0; j < keys; ++j) mask.mask.values->get<double>()[j] = .3 * (j % 3 - 1.);
+    for (Index j = 0; j < keys; ++j)
+      mask.mask.values->get<double>()[j] = .3 * static_cast<double>(j % 3 - 1);
   }
 }
 
@@ -63,6 +64,7 @@ TEST_CASE("a layer's gradients are those of differences, positions with every ot
     options.sizes.dtype = kDtypes[static_cast<std::size_t>(on % 4)];
     options.layer.d_model = 3;
     options.layer.bias = with(on, 4);
+    options.layer.qk_norm = with(on, 0);
     options.run.seed = static_cast<std::uint64_t>(on);
     give_positions(on / 2, options.positions);
     if (with(on, 3)) options.scores.softcap = 1.5;

@@ -266,6 +266,30 @@ TEST_CASE("a layer rotates what it has projected, and its heads are those of att
   CHECK(values_of(layer.rotated_q) != values_of(layer.q));
 }
 
+TEST_CASE("a layer in steps, each given the present of the last, is the layer on the whole") {
+  MultiheadOptions options = small_layer();
+  options.role = Role::decoder;
+  options.layer.qk_norm = true;
+  const MultiheadResult whole = multihead(options, {"x", "present_k"});
+  const Tensor<double> x = whole.x->cast<double>(), expected = whole.output->cast<double>();
+  MultiheadOptions step = options;
+  step.sizes.batch = step.sizes.n = {};
+  MultiheadResult result;
+  for (Index i = 0; i < 4; ++i) {
+    Tensor<double> row({2, 1, 12});
+    for (Index b = 0; b < 2; ++b) row.matrix(b) = x.matrix(b).row(i);
+    step.inputs.x.values = AnyTensor(row);
+    result = multihead(step, {"present_k", "present_v"});
+    for (Index b = 0; b < 2; ++b) {
+      const auto output = result.output->cast<double>();
+      CHECK((output.matrix(b) - expected.matrix(b).row(i)).cwiseAbs().maxCoeff() < 1e-14);
+    }
+    step.past.k.values = result.present_k;
+    step.past.v.values = result.present_v;
+  }
+  check_close(result.present_k, values_of(whole.present_k), 1e-14);
+}
+
 TEST_CASE("a layer without rotation has rotated_q and q alike, for who names them") {
   MultiheadOptions options = small_layer();
   options.positions = {};

@@ -101,6 +101,10 @@ MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, doubl
     params.b_v = Tensor<T>({v_width});
     params.b_o = Tensor<T>({shape.d_output});
   }
+  if (shape.qk_norm) {
+    params.q_norm = Tensor<T>({shape.d_k}, T(1));
+    params.k_norm = params.q_norm;
+  }
   return params;
 }
 

@@ -5,6 +5,7 @@
 #include "attnlab/attention/all_keys.h"
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/requirements.h"
+#include "attnlab/attention/rms_norm.h"
 #include "attnlab/core/error.h"
 
 namespace attnlab {
@@ -28,6 +29,13 @@ void require_bias(std::string_view name, const std::optional<Tensor<T>>& bias,
   if (!bias || bias->shape() == Shape{shape[1]}) return;
   throw InputError("", name, bias->shape().str(),
                    fmt::format("need [{}], the columns of {}", shape[1], weight));
+}
+
+template <class T>
+void require_norm(std::string_view name, const std::optional<Tensor<T>>& weight, Index d_k) {
+  if (!weight || weight->shape() == Shape{d_k}) return;
+  throw InputError("", name, weight->shape().str(),
+                   fmt::format("need [{}], the width of a head of queries and keys", d_k));
 }
 
 }  // namespace
@@ -68,6 +76,9 @@ MultiHeadShape MultiHeadParams<T>::shape() const {
   require_bias("b_v", b_v, "w_v", w_v.shape());
   require_bias("b_o", b_o, "w_o", w_o.shape());
   shape.bias = b_q || b_k || b_v || b_o;
+  require_norm("q_norm", q_norm, shape.d_k);
+  require_norm("k_norm", k_norm, shape.d_k);
+  shape.qk_norm = q_norm || k_norm;
   return shape;
 }
 
@@ -89,9 +100,15 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
   result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);
   result.k = project_heads(key, params.w_k, params.b_k, shape.kv_heads, settings);
   result.v = project_heads(value, params.w_v, params.b_v, shape.kv_heads, settings);
+  if (params.q_norm) {
+    result.normed_q = rms_norm(result.q, *params.q_norm, params.qk_norm_eps, "q_norm");
+  }
+  if (params.k_norm) {
+    result.normed_k = rms_norm(result.k, *params.k_norm, params.qk_norm_eps, "k_norm");
+  }
   if (rotations.queries) {
-    result.rotated_q = rotate(result.q, *rotations.queries, settings.threads);
-    result.rotated_k = rotate(result.k, *rotations.keys, settings.threads);
+    result.rotated_q = rotate(result.plain_queries(), *rotations.queries, settings.threads);
+    result.rotated_k = rotate(result.plain_keys(), *rotations.keys, settings.threads);
   }
   const AllKeys<T> k(past ? &past->k : nullptr, result.keys());
   const AllKeys<T> v(past ? &past->v : nullptr, result.v);

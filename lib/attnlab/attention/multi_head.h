@@ -20,7 +20,11 @@ struct MultiHeadShape {
   Index d_k = 0;  // width of a query and key head
   Index d_v = 0;  // width of a value head
   bool bias = false;
+  bool qk_norm = false;  // queries and keys are normalised
 };
+
+// What the normalisation of queries and keys adds to their mean square, in Qwen3.
+inline constexpr double kDefaultNormEps = 1e-6;
 
 // W_q [d_query, heads d_k], W_k [d_key, kv_heads d_k], W_v [d_value, kv_heads d_v],
 // W_o [heads d_v, d_output], applied from the right: Q = X W_q + b_q. Heads lie side by side in
@@ -31,7 +35,10 @@ struct MultiHeadParams {
   Index kv_heads = 1;
   Tensor<T> w_q, w_k, w_v, w_o;
   std::optional<Tensor<T>> b_q, b_k, b_v, b_o;
-  // Queries and keys are rotated by their positions, see rotate.
+  // Queries and keys are normalised one head at a time, see rms_norm: weights [d_k].
+  std::optional<Tensor<T>> q_norm = std::nullopt, k_norm = std::nullopt;
+  double qk_norm_eps = kDefaultNormEps;
+  // Queries and keys, normed or not, are rotated by their positions, see rotate.
   std::optional<double> rope_theta = std::nullopt;
 
   // The sizes the tensors imply. Throws InputError when they do not agree with each other or are
@@ -45,8 +52,8 @@ enum class Init {
   normal,          // N(0, std^2)
 };
 
-// A layer drawn from the seed. `layer` keeps the layers of one model apart. The values do not
-// depend on T beyond its rounding.
+// A layer drawn from the seed; weights of norms are 1. `layer` keeps the layers of one model apart.
+// The values do not depend on T beyond its rounding.
 template <class T>
 MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, double std,
                                    std::uint64_t seed, std::uint64_t layer = 0);
@@ -57,6 +64,8 @@ struct MultiHeadResult {
   Tensor<T> q;                         // query W_q + b_q, split   [batch, heads, n, d_k]
   Tensor<T> k;                         // key W_k + b_k, split     [batch, kv_heads, m, d_k]
   Tensor<T> v;                         // value W_v + b_v, split   [batch, kv_heads, m, d_v]
+  std::optional<Tensor<T>> normed_q;   // with a q_norm            [batch, heads, n, d_k]
+  std::optional<Tensor<T>> normed_k;   // with a k_norm            [batch, kv_heads, m, d_k]
   std::optional<Tensor<T>> rotated_q;  // with a rope_theta        [batch, heads, n, d_k]
   std::optional<Tensor<T>> rotated_k;  //                          [batch, kv_heads, m, d_k]
   std::optional<Tensor<T>> present_k;  // past and current keys    [batch, kv_heads, p + m, d_k]
@@ -65,9 +74,11 @@ struct MultiHeadResult {
   Tensor<T> concat;                    // the heads side by side   [batch, n, heads d_v]
   Tensor<T> output;                    // concat W_o + b_o         [batch, n, d_output]
 
-  // Queries and keys as they meet.
-  const Tensor<T>& queries() const { return rotated_q ? *rotated_q : q; }
-  const Tensor<T>& keys() const { return rotated_k ? *rotated_k : k; }
+  // Queries and keys before they are rotated, and as they meet.
+  const Tensor<T>& plain_queries() const { return normed_q ? *normed_q : q; }
+  const Tensor<T>& plain_keys() const { return normed_k ? *normed_k : k; }
+  const Tensor<T>& queries() const { return rotated_q ? *rotated_q : plain_queries(); }
+  const Tensor<T>& keys() const { return rotated_k ? *rotated_k : plain_keys(); }
 };
 
 // Multi-head attention, Concat(head_1, ..., head_h) W_o with head_i = Attention(query W_q_i,
@@ -80,7 +91,9 @@ struct MultiHeadResult {
 // one position at a time what the causal mask gives of all; in cross-attention, key and value may
 // have no rows (m = 0) where the past holds those of the whole memory.
 //
-// The mask is of [batch, heads, n, p + m], p the keys of the past. With a rope_theta, query i is
+// The mask is of [batch, heads, n, p + m], p the keys of the past. With q_norm and k_norm each
+// query and key of a head is normalised first (Henry et al., "Query-Key Normalization for
+// Transformers", 2020; here by its root mean square, as in Qwen3). With a rope_theta, query i is
 // rotated to position i + offset of the mask, key j to p + j, see rotate; keys of the past are
 // taken as rotated, and present_k is. Throws InputError when the shapes do not agree, and as rotate
 // does.

@@ -11,6 +11,7 @@
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/kernel/values.h"
 #include "attnlab/attention/requirements.h"
+#include "attnlab/attention/rms_norm.h"
 #include "attnlab/attention/scaled_dot_product_backward.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/memory.h"
@@ -22,17 +23,20 @@ namespace {
 
 // One of the three projections of an input, and what its gradients are called.
 struct ProjectionNames {
-  std::string_view input, weight, bias, heads, past;
+  std::string_view input, weight, bias, heads, past, norm;
 };
-constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q", "grad_q", ""};
-constexpr ProjectionNames kKey = {"grad_key", "grad_w_k", "grad_b_k", "grad_k", "grad_past_k"};
-constexpr ProjectionNames kValue = {"grad_value", "grad_w_v", "grad_b_v", "grad_v", "grad_past_v"};
+constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q",
+                                    "grad_q",     "",         "grad_q_norm"};
+constexpr ProjectionNames kKey = {"grad_key", "grad_w_k",    "grad_b_k",
+                                  "grad_k",   "grad_past_k", "grad_k_norm"};
+constexpr ProjectionNames kValue = {"grad_value", "grad_w_v",    "grad_b_v",
+                                    "grad_v",     "grad_past_v", ""};
 
 // The gradients of q, k and v that those of `want` are computed from.
 Request heads_wanted(const Request& want) {
   Request heads;
   for (const ProjectionNames& names : {kQuery, kKey, kValue}) {
-    const auto parts = {names.input, names.weight, names.bias, names.past};
+    const auto parts = {names.input, names.weight, names.bias, names.past, names.norm};
     if (std::any_of(parts.begin(), parts.end(), [&](auto name) { return want.has(name); })) {
       heads.add(names.heads);
     }
@@ -47,18 +51,25 @@ void require_shape(std::string_view name, const Shape& shape, std::string_view o
 }
 
 template <class T>
-void require_forward(const MultiHeadResult<T>& forward, const MultiHeadShape& shape, bool rotates,
-                     Index batch, Index n, Index m) {
+void require_forward(const MultiHeadResult<T>& forward, const MultiHeadParams<T>& params,
+                     const MultiHeadShape& shape, Index batch, Index n, Index m) {
   const auto require_rows = [&](const Tensor<T>& rows, std::string_view what, Index heads,
                                 Index count) {
     require_shape("forward", rows.shape(), what, {batch, heads, count, shape.d_k});
   };
   require_rows(forward.q, "q, [batch, heads, n, d_k]", shape.heads, n);
   require_rows(forward.k, "k, [batch, kv_heads, m, d_k]", shape.kv_heads, m);
-  if (forward.rotated_q.has_value() != rotates || forward.rotated_k.has_value() != rotates) {
-    throw InputError("", "forward", rotates ? "no rotated q and k" : "rotated q and k",
-                     "need those of the same layer");
-  }
+  const auto require_like = [&](const std::optional<Tensor<T>>& step, bool takes_it,
+                                std::string_view name, const Tensor<T>& rows) {
+    if (step.has_value() != takes_it || (step && step->shape() != rows.shape())) {
+      throw InputError("", "forward", fmt::format("{} {}", step ? "a" : "no", name),
+                       "need what the same layer returned");
+    }
+  };
+  require_like(forward.normed_q, params.q_norm.has_value(), "normed_q", forward.q);
+  require_like(forward.normed_k, params.k_norm.has_value(), "normed_k", forward.k);
+  require_like(forward.rotated_q, params.rope_theta.has_value(), "rotated_q", forward.q);
+  require_like(forward.rotated_k, params.rope_theta.has_value(), "rotated_k", forward.k);
   require_shape("forward", forward.v.shape(), "v, [batch, kv_heads, m, d_v]",
                 {batch, shape.kv_heads, m, shape.d_v});
   require_shape("forward", forward.concat.shape(), "concat, [batch, n, heads d_v]",
@@ -166,9 +177,9 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads
 }  // namespace
 
 Request all_layer_gradients() {
-  return {"grad_query", "grad_key",    "grad_value", "grad_w_q", "grad_b_q",
-          "grad_w_k",   "grad_b_k",    "grad_w_v",   "grad_b_v", "grad_w_o",
-          "grad_b_o",   "grad_past_k", "grad_past_v"};
+  return {"grad_query", "grad_key",    "grad_value",  "grad_w_q",    "grad_b_q",
+          "grad_w_k",   "grad_b_k",    "grad_w_v",    "grad_b_v",    "grad_w_o",
+          "grad_b_o",   "grad_past_k", "grad_past_v", "grad_q_norm", "grad_k_norm"};
 }
 
 template <class T>
@@ -183,7 +194,7 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   const Index batch = query.shape()[0], n = query.shape()[1], m = key.shape()[1];
   require_shape("grad_output", grad_output.shape(), "the output, [batch, n, d_output]",
                 {batch, n, shape.d_output});
-  require_forward(forward, shape, params.rope_theta.has_value(), batch, n, m);
+  require_forward(forward, params, shape, batch, n, m);
   require_gradients(want, query.shape(), key.shape(), value.shape(), params, past);
 
   MultiHeadGradients<T> gradients;
@@ -215,6 +226,16 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   };
   turn_back(attention.grad_q, rotations.queries);
   turn_back(attention.grad_k, rotations.keys);
+  const auto leave_norm = [&](const ProjectionNames& names, std::optional<Tensor<T>>& grad,
+                              const Tensor<T>& x, const std::optional<Tensor<T>>& norm,
+                              std::optional<Tensor<T>>& grad_norm) {
+    if (!grad || !norm) return;
+    RmsNormGradients<T> back = rms_norm_backward(x, *norm, params.qk_norm_eps, *grad);
+    grad = std::move(back.grad_x);
+    if (want.has(names.norm)) grad_norm = std::move(back.grad_weight);
+  };
+  leave_norm(kQuery, attention.grad_q, forward.q, params.q_norm, gradients.grad_q_norm);
+  leave_norm(kKey, attention.grad_k, forward.k, params.k_norm, gradients.grad_k_norm);
 
   const auto differentiate =
       [&](const ProjectionNames& names, std::optional<Tensor<T>>& split, const Tensor<T>& x,

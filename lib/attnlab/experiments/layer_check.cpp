@@ -24,6 +24,9 @@ MultiHeadParams<T> params_of(const MultiheadResult& layer) {
           .b_k = optional(layer.b_k),
           .b_v = optional(layer.b_v),
           .b_o = optional(layer.b_o),
+          .q_norm = optional(layer.q_norm),
+          .k_norm = optional(layer.k_norm),
+          .qk_norm_eps = layer.call->qk_norm_eps,
           .rope_theta = layer.call->rope_theta};
 }
 
@@ -149,8 +152,8 @@ class LayerCheck {
 }  // namespace
 
 Request checked_matrices() {
-  return {"x",   "memory", "query", "key", "value", "w_q", "b_q",
-          "w_k", "b_k",    "w_v",   "b_v", "w_o",   "b_o"};
+  return {"x",   "memory", "query", "key", "value", "w_q",    "b_q",   "w_k",
+          "b_k", "w_v",    "b_v",   "w_o", "b_o",   "q_norm", "k_norm"};
 }
 
 std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tolerance,
@@ -177,6 +180,8 @@ std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tole
   check.bias("b_v", &Params::b_v, g.grad_b_v);
   check.weight("w_o", &Params::w_o, g.grad_w_o);
   check.bias("b_o", &Params::b_o, g.grad_b_o);
+  check.bias("q_norm", &Params::q_norm, g.grad_q_norm);
+  check.bias("k_norm", &Params::k_norm, g.grad_k_norm);
   check.past("past_k", &Past<double>::k, g.grad_past_k);
   check.past("past_v", &Past<double>::v, g.grad_past_v);
   return std::move(check.rows);

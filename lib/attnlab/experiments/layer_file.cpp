@@ -81,12 +81,13 @@ LayerFile::LayerFile(const std::string& path, const LayerChoice& choice,
   if (!layer_.layout->note.empty()) notes.emplace_back(layer_.layout->note);
   const auto read = [&](const LayerPiece& piece) {
     const std::string name = layer_.prefix + std::string(piece.name);
-    if (!tensors_.contains(name) && file->has(name)) {
+    if (!piece.name.empty() && !tensors_.contains(name) && file->has(name)) {
       tensors_.emplace(name, file->read(name, notes));
     }
   };
   for (const LayerPiece* piece : layer_.layout->weights()) read(*piece);
   for (const LayerPiece* piece : layer_.layout->biases()) read(*piece);
+  for (const LayerPiece* piece : layer_.layout->norms()) read(*piece);
   heads_ = heads_in(*file, "heads");
   kv_heads_ = heads_in(*file, "kv_heads");
 }
@@ -136,6 +137,8 @@ MultiHeadParams<T> LayerFile::params(Index heads, Index kv_heads) const {
   params.b_k = bias(layout.b_k);
   params.b_v = bias(layout.b_v);
   params.b_o = bias(layout.b_o);
+  params.q_norm = bias(layout.q_norm);
+  params.k_norm = bias(layout.k_norm);
   return params;
 }
 
@@ -156,6 +159,8 @@ LayerTensors layer_tensors(const MultiHeadParams<T>& params, DType dtype) {
   add_bias("b_k", params.b_k);
   add_bias("b_v", params.b_v);
   add_bias("b_o", params.b_o);
+  add_bias("q_norm", params.q_norm);
+  add_bias("k_norm", params.k_norm);
   return layer;
 }
 
@@ -171,7 +176,8 @@ void round_params(MultiHeadParams<T>& params, DType dtype) {
     tensor = AnyTensor(std::move(tensor)).cast(dtype).template cast<T>();
   };
   for (Tensor<T>* weight : {&params.w_q, &params.w_k, &params.w_v, &params.w_o}) round(*weight);
-  for (auto* bias : {&params.b_q, &params.b_k, &params.b_v, &params.b_o}) {
+  for (auto* bias :
+       {&params.b_q, &params.b_k, &params.b_v, &params.b_o, &params.q_norm, &params.k_norm}) {
     if (*bias) round(**bias);
   }
 }

@@ -32,7 +32,7 @@ struct LayerGradientOptions {
 struct LayerGradients {
   std::optional<AnyTensor> grad_x, grad_memory, grad_query, grad_key, grad_value;
   std::optional<AnyTensor> grad_w_q, grad_b_q, grad_w_k, grad_b_k, grad_w_v, grad_b_v;
-  std::optional<AnyTensor> grad_w_o, grad_b_o, grad_past_k, grad_past_v;
+  std::optional<AnyTensor> grad_w_o, grad_b_o, grad_q_norm, grad_k_norm, grad_past_k, grad_past_v;
 
   static constexpr auto fields() {
     using R = LayerGradients;
@@ -63,7 +63,8 @@ struct LayerGradients {
               {.formula = "key^T grad_k", .shape = "[d_key, kv_heads d_k]"}),
         field("grad_b_k", &R::grad_b_k,
               "how the loss of --grad-output changes with b_k: not at all, but for rounding, "
-              "without a softcap or a past, for b_k moves all scores of a row alike",
+              "without a softcap, a past, a norm or a rotation, for b_k moves all scores of a row "
+              "alike",
               {.formula = "sum of the rows of grad_k", .shape = "[kv_heads d_k]"}),
         field("grad_w_v", &R::grad_w_v, "how the loss of --grad-output changes with w_v",
               {.formula = "value^T grad_v", .shape = "[d_value, kv_heads d_v]"}),
@@ -75,6 +76,12 @@ struct LayerGradients {
         field("grad_b_o", &R::grad_b_o,
               "how the loss of --grad-output changes with b_o, where there are biases",
               {.formula = "sum of the rows of grad_output", .shape = "[d_output]"}),
+        field("grad_q_norm", &R::grad_q_norm,
+              "how the loss of --grad-output changes with q_norm, where queries are normalised",
+              {.shape = "[d_k]"}),
+        field("grad_k_norm", &R::grad_k_norm,
+              "how the loss of --grad-output changes with k_norm, where keys are normalised",
+              {.shape = "[d_k]"}),
         field("grad_past_k", &R::grad_past_k,
               "how the loss of --grad-output changes with past_k, where there is a past",
               {.shape = "[batch, kv_heads, p, d_k]"}),

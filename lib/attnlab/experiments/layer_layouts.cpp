@@ -18,7 +18,9 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_q = {"b_q"},
      .b_k = {"b_k"},
      .b_v = {"b_v"},
-     .b_o = {"b_o"}},
+     .b_o = {"b_o"},
+     .q_norm = {"q_norm"},
+     .k_norm = {"k_norm"}},
     {.kind = ParamsLayout::torch,
      .w_q = {"in_proj_weight", kTransposed, 0, 3},
      .w_k = {"in_proj_weight", kTransposed, 1, 3},
@@ -63,7 +65,7 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_o = {"attn.c_proj.bias"},
      .note = "GPT-2 attends with --causal"},
     // models/llama/modeling_llama.py: model.layers.N. Models of its kind have biases (Qwen2), or
-    // normalise each query and key (Qwen3).
+    // normalise each query and key (models/qwen3/modeling_qwen3.py).
     {.kind = ParamsLayout::llama,
      .w_q = {"self_attn.q_proj.weight", kTransposed},
      .w_k = {"self_attn.k_proj.weight", kTransposed},
@@ -73,9 +75,10 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_k = {"self_attn.k_proj.bias"},
      .b_v = {"self_attn.v_proj.bias"},
      .b_o = {"self_attn.o_proj.bias"},
-     .refused = {"self_attn.q_norm.weight", "self_attn.k_norm.weight"},
-     .note = "Llama attends with --causal and rotates queries and keys by their positions, which "
-             "is not applied here"},
+     .q_norm = {"self_attn.q_norm.weight"},
+     .k_norm = {"self_attn.k_norm.weight"},
+     .note = "Llama attends with --causal and rotates queries and keys: with --rope-theta, the "
+             "rope_theta of the model's config.json"},
 }};
 
 }  // namespace

@@ -27,7 +27,10 @@ struct LayerPiece {
 struct LayerLayout {
   ParamsLayout kind = ParamsLayout::automatic;
   LayerPiece w_q, w_k, w_v, w_o;
-  LayerPiece b_q, b_k, b_v, b_o;  // absent from the layer when the file does not have them
+  // Absent from the layer when the file does not have them; nameless where no file of the layout
+  // has.
+  LayerPiece b_q, b_k, b_v, b_o;
+  LayerPiece q_norm = {}, k_norm = {};
   // Tensors that would change the result in ways that no MultiHeadParams has.
   std::array<std::string_view, 2> refused = {};
   // What the model does around these weights that is left to the user.
@@ -35,6 +38,7 @@ struct LayerLayout {
 
   std::array<const LayerPiece*, 4> weights() const { return {&w_q, &w_k, &w_v, &w_o}; }
   std::array<const LayerPiece*, 4> biases() const { return {&b_q, &b_k, &b_v, &b_o}; }
+  std::array<const LayerPiece*, 2> norms() const { return {&q_norm, &k_norm}; }
   std::string_view name() const {
     return kChoiceNames<ParamsLayout>[static_cast<std::size_t>(kind)];
   }

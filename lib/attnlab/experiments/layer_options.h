@@ -41,6 +41,8 @@ struct LayerOptions {
   std::optional<Index> layer;
   std::optional<Index> d_model;
   bool bias = false;
+  bool qk_norm = false;
+  std::optional<double> qk_norm_eps;
   Init init = Init::xavier_uniform;
   std::optional<double> std;
   FilePath save_params;
@@ -60,6 +62,14 @@ struct LayerOptions {
         field("d_model", &O::d_model, "width of the layer (that of the input, or 8)",
               {.range = at_least<Index>(1)}),
         field("bias", &O::bias, "draw a layer with biases; they start at 0"),
+        field(
+            "qk_norm", &O::qk_norm,
+            "draw a layer that normalises each query and key by its root mean square; the weights "
+            "q_norm and k_norm start at 1"),
+        field("qk_norm_eps", &O::qk_norm_eps,
+              "added to the mean square by layers that normalise queries and keys (1e-6 unless "
+              "given)",
+              {.unit = "EPS", .range = above(0.0)}),
         field("init", &O::init, "how the weights are drawn"),
         field("std", &O::std, "standard deviation of weights drawn as normal (0.02 unless given)",
               {.range = at_least(0.0)}),

@@ -83,6 +83,7 @@ MultiHeadShape drawn_shape(const LayerOptions& options, const SizeOptions& sizes
   shape.d_k = sizes.d_k.value_or(shape.d_output / shape.heads);
   shape.d_v = sizes.d_v.value_or(shape.d_k);
   shape.bias = options.bias;
+  shape.qk_norm = options.qk_norm;
   return shape;
 }
 
@@ -118,6 +119,7 @@ void require_drawing(const LayerOptions& options) {
     throw InputError("", name, value, "is for drawing a layer; the params file decides it");
   };
   if (options.bias) refuse("bias", "true");
+  if (options.qk_norm) refuse("qk_norm", "true");
   if (options.init != Init::xavier_uniform) refuse("init", "normal");
   if (options.std) refuse("std", fmt::format("{}", *options.std));
 }
@@ -183,6 +185,18 @@ void keep_params(const MultiHeadParams<T>& params, const Request& want, DType dt
   keep_bias("b_k", params.b_k, result.b_k);
   keep_bias("b_v", params.b_v, result.b_v);
   keep_bias("b_o", params.b_o, result.b_o);
+  keep_bias("q_norm", params.q_norm, result.q_norm);
+  keep_bias("k_norm", params.k_norm, result.k_norm);
+}
+
+template <class T>
+void set_norm_eps(const LayerOptions& options, MultiHeadParams<T>& params) {
+  if (!options.qk_norm_eps) return;
+  if (!params.q_norm && !params.k_norm) {
+    throw InputError("", "qk_norm_eps", fmt::format("{}", *options.qk_norm_eps),
+                     "needs a layer that normalises queries and keys");
+  }
+  params.qk_norm_eps = *options.qk_norm_eps;
 }
 
 void keep_inputs(LayerInputs& inputs, const Request& want, MultiheadResult& result) {
@@ -220,6 +234,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   MaskOptions mask_options = options.mask;
   mask_options.causal = use.causal;
   want = steps_taken(std::move(want), options.scores, mask_options, options.positions);
+  if (!params.q_norm) want.leave_out_step("normed_q");
+  if (!params.k_norm) want.leave_out_step("normed_k");
   std::optional<Past<T>> past;
   if (given_past) {
     past = given_past->as<T>();
@@ -249,13 +265,16 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
                               std::optional<AnyTensor>& field) {
     if (want.has(name)) field = AnyTensor(layout.restore_scores(std::move(tensor))).cast(dtype);
   };
-  const auto keep_rotated = [&](std::string_view name, std::optional<Tensor<T>>& turned,
-                                const Tensor<T>& plain, std::optional<AnyTensor>& field) {
+  // Steps not taken are what they would start from, for who names them.
+  const auto keep_step = [&](std::string_view name, std::optional<Tensor<T>>& turned,
+                             const Tensor<T>& plain, std::optional<AnyTensor>& field) {
     if (!turned && want.has(name)) turned = plain;
     if (turned) keep_heads(name, *turned, field);
   };
-  keep_rotated("rotated_q", layer.rotated_q, layer.q, result.rotated_q);
-  keep_rotated("rotated_k", layer.rotated_k, layer.k, result.rotated_k);
+  keep_step("rotated_q", layer.rotated_q, layer.plain_queries(), result.rotated_q);
+  keep_step("rotated_k", layer.rotated_k, layer.plain_keys(), result.rotated_k);
+  keep_step("normed_q", layer.normed_q, layer.q, result.normed_q);
+  keep_step("normed_k", layer.normed_k, layer.k, result.normed_k);
   keep_heads("q", layer.q, result.q);
   keep_heads("k", layer.k, result.k);
   keep_heads("v", layer.v, result.v);
@@ -276,8 +295,8 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
-  result.call = MultiheadCall{std::move(mask), std::move(given_past), settings,
-                              params.kv_heads, params.rope_theta,     layout};
+  result.call = MultiheadCall{std::move(mask),   std::move(given_past), settings, params.kv_heads,
+                              params.rope_theta, params.qk_norm_eps,    layout};
   result.notes = std::move(notes);
   return result;
 }
@@ -323,6 +342,7 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
              : draw_params<T>(layer, options.sizes, inputs ? &*inputs : nullptr, seed, notes);
     if (!file) round_params(params, dtype);
     params.rope_theta = options.positions.rope_theta;
+    set_norm_eps(layer, params);
     const MultiHeadShape shape = params.shape();
     if (inputs) {
       require_widths(*inputs, shape);

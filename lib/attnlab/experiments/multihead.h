@@ -62,12 +62,14 @@ struct MultiheadCall {
   AttentionSettings settings;
   Index kv_heads = 1;
   std::optional<double> rope_theta;
+  double qk_norm_eps = kDefaultNormEps;
   HeadLayout layout;
 };
 
 struct MultiheadResult {
   std::optional<AnyTensor> x, memory, query, key, value;
-  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v, rotated_q, rotated_k;
+  std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v;
+  std::optional<AnyTensor> q_norm, k_norm, normed_q, normed_k, rotated_q, rotated_k;
   std::optional<AnyTensor> present_k, present_v;
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
@@ -98,11 +100,17 @@ struct MultiheadResult {
               {.formula = "split(key w_k + b_k)", .shape = "[.., kv_heads, m, d_k]"}),
         field("v", &R::v, "values: what each position carries",
               {.formula = "split(value w_v + b_v)", .shape = "[.., kv_heads, m, d_v]"}),
+        field("q_norm", &R::q_norm, "weights of the norm of queries", {.shape = "[d_k]"}),
+        field("k_norm", &R::k_norm, "weights of the norm of keys", {.shape = "[d_k]"}),
+        field("normed_q", &R::normed_q, "queries over their root mean square, weighted",
+              {.formula = "q / rms(q) * q_norm", .shape = "[.., heads, n, d_k]"}),
+        field("normed_k", &R::normed_k, "keys over their root mean square, weighted",
+              {.formula = "k / rms(k) * k_norm", .shape = "[.., kv_heads, m, d_k]"}),
         field("rotated_q", &R::rotated_q, "queries turned by their positions",
-              {.formula = "rotate(q)", .shape = "[.., heads, n, d_k]"}),
+              {.formula = "rotate(normed_q)", .shape = "[.., heads, n, d_k]"}),
         field("rotated_k", &R::rotated_k,
               "keys turned by theirs: a match now depends on how far they stand apart",
-              {.formula = "rotate(k)", .shape = "[.., kv_heads, m, d_k]"}),
+              {.formula = "rotate(normed_k)", .shape = "[.., kv_heads, m, d_k]"}),
         field("present_k", &R::present_k,
               "past and current keys, rotated where keys are: the past of the next step",
               {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
