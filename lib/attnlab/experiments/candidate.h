@@ -2,24 +2,12 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "attnlab/experiments/attention_variant.h"
+#include "attnlab/experiments/departure.h"
 
 namespace attnlab {
-
-// Where what was computed leaves what it is held against, over [batch, heads, n, d_v].
-struct Departure {
-  Index batch = 0, head = 0, row = 0, column = 0;  // of the first element apart
-  Index first_row = 0;                             // before it, no head is apart
-  Index rows_apart = 0, rows = 0;                  // of [batch, heads, n]
-  std::optional<Index> only_batch, only_head;      // where one of several alone is apart
-
-  // The largest of 256, 128, 64, 32 and 16 that first_row is a positive multiple of.
-  std::optional<Index> tile() const;
-  std::string text() const;
-};
 
 // How far a candidate is from a variant. What is not finite on one side alone, or of another sign,
 // is infinitely far.

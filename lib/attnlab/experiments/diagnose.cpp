@@ -11,6 +11,7 @@
 #include "attnlab/core/error.h"
 #include "attnlab/experiments/candidate.h"
 #include "attnlab/experiments/mistake_search.h"
+#include "attnlab/experiments/rounding.h"
 #include "attnlab/io/tensor_file.h"
 
 namespace attnlab {
@@ -18,22 +19,6 @@ namespace {
 
 // What all mistakes, one after the other, may cost: about a minute on one core.
 constexpr double kLargestWork = 0x1p32;
-
-// Half a unit in the last place of 1.
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::bfloat16:
-      return 0x1p-8;
-    case DType::float16:
-      return 0x1p-11;
-    case DType::float32:
-      return 0x1p-24;
-    default:
-      return 0x1p-53;
-  }
-}
-
-DType narrower(DType a, DType b) { return unit_roundoff(a) > unit_roundoff(b) ? a : b; }
 
 void read_once(TensorSource& source, std::string_view name, std::vector<std::string>& notes) {
   if (source.empty()) return;
