@@ -27,8 +27,10 @@ constexpr std::string_view kOneTarget = "need a file that nothing else is writte
 std::string normal_path(const std::string& path) {
   std::error_code error;
   // Absolute first: a relative path to a file that is not there yet would stay as it is.
-  const std::filesystem::path canonical =
+  std::filesystem::path canonical =
       std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  // A folder may have been named with a slash at its end.
+  if (canonical.filename().empty()) canonical = canonical.parent_path();
   return error ? path : canonical.string();
 }
 
@@ -61,23 +63,37 @@ void check_joinable(const std::vector<const Run*>& runs) {
   }
 }
 
+// A file in a folder that is put in its place whole would be lost with what stood there.
+void check_folder(const Run& run, const std::string& folder, const std::string& path) {
+  const std::string inside = normal_path(folder) + "/";
+  if (path.starts_with(inside)) {
+    throw run.origins().error("save_case", folder,
+                              "need a folder that nothing else is written into");
+  }
+}
+
 void check_saves(const Batch& batch, const Destinations& destinations) {
   std::set<std::string> targets;
+  std::vector<std::pair<const Run*, std::string>> folders;
+  const auto add = [&](const Run& run, std::string_view option, const std::string& file) {
+    const std::string path = normal_path(file);
+    if (!targets.insert(path).second || destinations.contains(path)) {
+      throw run.origins().error(option, file, kOneTarget);
+    }
+  };
   for (const auto& run : batch) {
     for (const OptionRef& option : run->options().options()) {
-      if (option.name != "save_params") continue;
+      if (option.name != "save_params" && option.name != "save_case") continue;
       const std::string& file = std::get<FilePath*>(option.value)->path;
-      if (!file.empty() &&
-          (!targets.insert(normal_path(file)).second || destinations.contains(normal_path(file)))) {
-        throw run->origins().error(option.name, file, kOneTarget);
-      }
+      if (file.empty()) continue;
+      add(*run, option.name, file);
+      if (option.name == "save_case") folders.emplace_back(run.get(), file);
     }
-    for (const NamedFile& file : run->output().save) {
-      const std::string path = normal_path(file.path);
-      if (!targets.insert(path).second || destinations.contains(path)) {
-        throw run->origins().error("save", file.path, kOneTarget);
-      }
-    }
+    for (const NamedFile& file : run->output().save) add(*run, "save", file.path);
+  }
+  for (const auto& [run, folder] : folders) {
+    for (const std::string& target : targets) check_folder(*run, folder, target);
+    for (const auto& [path, runs] : destinations) check_folder(*run, folder, path);
   }
 }
 

@@ -14,9 +14,11 @@
 #include "attnlab/experiments/variance.h"
 #include "attnlab/experiments/weights.h"
 #include "merge_command.h"
+#include "render/compare_table.h"
 #include "render/experiment_tables.h"
 #include "render/weights_map.h"
 #include "run_configs.h"
+#include "save_attention_case.h"
 #include "schema_command.h"
 
 namespace attnlab {
@@ -59,8 +61,9 @@ std::vector<Command> all_commands() {
       make_command("attend", "scaled dot-product attention on given Q, K, V",
                    "  attnlab attend --q Q.npy --k K.npy --v V.npy --causal --show output,weights\n"
                    "  attnlab attend --n 5 --d-k 4 --trace\n"
-                   "  attnlab attend --q Q.npy --k K.npy --v V.npy --grad-output G.npy",
-                   attend, {.also_shown = matrices_asked_for}),
+                   "  attnlab attend --q Q.npy --k K.npy --v V.npy --grad-output G.npy\n"
+                   "  attnlab attend --q Q.npy --k K.npy --v V.npy --causal --save-case case",
+                   attend, {.also_shown = matrices_asked_for, .save = save_attention_case}),
       make_command("multihead", "multi-head attention: the layer with its projections",
                    "  attnlab multihead --x X.npy --params layer.safetensors --heads 4 --causal\n"
                    "  attnlab multihead --x Y.npy --memory X.npy --heads 2 --show weights\n"
@@ -87,10 +90,13 @@ std::vector<Command> all_commands() {
                    "  attnlab gradcheck --q Q.npy --k K.npy --v V.npy --dtype float32\n"
                    "  attnlab gradcheck --d-model 8 --heads 4 --kv-heads 2 --bias --role decoder",
                    gradcheck, {.save = save_layer, .exit_code = exit_code_of}),
-      make_command("compare", "how two tensors or results differ; exit code 1 when they do",
+      make_command("compare",
+                   "how two tensors or results differ, or a kernel and a case; exit code 1 when "
+                   "they do",
                    "  attnlab compare A.npy B.npy --atol 1e-6\n"
-                   "  attnlab compare first.json second.json",
-                   compare, {.exit_code = exit_code_of}),
+                   "  attnlab compare first.json second.json\n"
+                   "  attnlab compare case my_kernel.npz",
+                   compare, {.table = compare_table, .exit_code = exit_code_of}),
       make_command("diagnose",
                    "whose semantics an output of attention follows; exit code 1 when not those "
                    "asked for",

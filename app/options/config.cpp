@@ -37,8 +37,8 @@ std::string take_command(Json& object, const std::string& source) {
 // A result has its options in one place: an option beside them would be passed over.
 void check_result_keys(const Json& object, const std::string& source) {
   for (const auto& [key, value] : object.items()) {
-    static constexpr std::array<std::string_view, 5> kKeys = {"version", "options", "notes",
-                                                              "result", "$schema"};
+    static constexpr std::array<std::string_view, 6> kKeys = {"version", "options", "notes",
+                                                              "dtype",   "result",  "$schema"};
     if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;
     throw InputError(source, key, dump(value),
                      "is no part of a result; its options stand under \"options\"");

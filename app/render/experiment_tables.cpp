@@ -6,31 +6,10 @@
 
 #include "options/wrapped.h"
 #include "render/blocks.h"
+#include "render/columns.h"
 
 namespace attnlab {
 namespace {
-
-// Of the rows of a result the columns of these names, in this order.
-RowsRef chosen(const RowsRef& rows, const std::vector<std::string_view>& names) {
-  std::vector<std::size_t> places;
-  for (const std::string_view name : names) {
-    const auto column =
-        std::find_if(rows.columns.begin(), rows.columns.end(),
-                     [name](const ResultRef& candidate) { return candidate.name == name; });
-    places.push_back(static_cast<std::size_t>(column - rows.columns.begin()));
-  }
-  const auto pick = [places](const std::vector<ResultRef>& cells) {
-    std::vector<ResultRef> picked;
-    picked.reserve(places.size());
-    for (const std::size_t place : places) picked.push_back(cells.at(place));
-    return picked;
-  };
-  RowsRef result;
-  result.count = rows.count;
-  result.columns = pick(rows.columns);
-  result.row = [pick, row = rows.row](std::size_t i) { return pick(row(i)); };
-  return result;
-}
 
 std::string experiment_table(const std::vector<ResultRef>& results, const std::string& finding,
                              const std::vector<std::string_view>& names, const Style& style) {
@@ -38,7 +17,7 @@ std::string experiment_table(const std::vector<ResultRef>& results, const std::s
     if (result.name != "rows") continue;
     const auto& rows = std::get<RowsRef>(result.value);
     if (rows.count == 0) break;
-    return rows_block(result, chosen(rows, names), style) + "\n" +
+    return rows_block(result, chosen_columns(rows, names), style) + "\n" +
            wrapped(finding, style.width, 0) + "\n";
   }
   return "no rows\n";

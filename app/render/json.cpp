@@ -36,13 +36,25 @@ void append_result(const ResultRef& result, std::string& out) {
   }
 }
 
+// What the matrices were computed in, shown or not: their numbers do not tell. Empty without any.
+std::string dtype_json(const std::vector<ResultRef>& results) {
+  for (const ResultRef& result : results) {
+    const AnyTensor* matrix = result.matrix();
+    if (matrix != nullptr && is_floating(matrix->dtype())) {
+      return ",\n  \"dtype\": " + json_string(dtype_name(matrix->dtype()));
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string render_json(const Report& report, const std::vector<std::string>& shown) {
   std::string out = "{\n  \"command\": " + json_string(report.command) +
                     ",\n  \"version\": " + json_string(ATTNLAB_VERSION) + ",\n  \"options\": ";
   append_indented(out, dump_json(options_to_json(report.options)), 2);
-  out += ",\n  \"notes\": " + notes_json(report.notes) + ",\n  \"result\": {";
+  out += ",\n  \"notes\": " + notes_json(report.notes) + dtype_json(report.results) +
+         ",\n  \"result\": {";
   const char* separator = "";
   for (const ResultRef& result : report.results) {
     const bool hidden =

@@ -111,6 +111,87 @@ TEST_CASE("large and small magnitudes have a relative norm and a correlation") {
   }
 }
 
+TEST_CASE("errors are counted by decade") {
+  CompareOptions options;
+  options.a = given<double>({7}, {1, 1 + 0x1p-13, 1.5, 0.75, 20, NAN, 1});
+  options.b = given<double>({7}, {1, 1, 1, 1, 1, NAN, NAN});
+  const CompareRow row = compare(options, {}).rows[0];
+  CHECK(row.exact == 2);
+  // 2^-13 is 1.2e-4; what has no distance is in none.
+  CHECK(row.decades == std::vector<Index>{-4, -3, -2, -1, 0, 1});
+  CHECK(row.in_decade == std::vector<Index>{1, 0, 0, 2, 0, 1});
+  CHECK(row.apart == 5);
+  CHECK(row.first_apart == "[1]");
+  CHECK(row.where == "[6]");
+}
+
+TEST_CASE("a decade begins with its power of ten, from the smallest number to the largest") {
+  CompareOptions options;
+  options.b = given<double>({1}, {0});
+  const auto decade = [&](double error) {
+    options.a = given<double>({1}, {error});
+    return compare(options, {}).rows[0].decades.at(0);
+  };
+  CHECK(decade(1e-7) == -7);
+  CHECK(decade(9.99e-8) == -8);
+  CHECK(decade(1) == 0);
+  CHECK(decade(9.99) == 0);
+  CHECK(decade(-1000) == 3);
+  CHECK(decade(5e-324) == -324);
+  CHECK(decade(1.7e308) == 308);
+}
+
+TEST_CASE("units in the last place are of the narrower dtype, and integers have none") {
+  CompareOptions options;
+  options.a = given<float>({2}, {1.0f, 2.0f});
+  options.b = given<double>({2}, {1 + 3 * 0x1p-23, 2});
+  CHECK(*compare(options, {}).rows[0].max_ulp == 3);
+  options.a = given<double>({2}, {1, 2});
+  CHECK(*compare(options, {}).rows[0].max_ulp == 3 * 0x1p29);
+  options.a = given<std::int64_t>({2}, {1, 2});
+  options.b = given<std::int64_t>({2}, {1, 3});
+  CHECK_FALSE(compare(options, {}).rows[0].max_ulp.has_value());
+}
+
+TEST_CASE("numbers of a result have the tolerance of the dtype it was computed in") {
+  const TemporaryFolder folder;
+  const auto compared = [&](const std::string& said, const std::string& a, const std::string& b) {
+    CompareOptions options;
+    options.a.path = folder.write("a.json", "{" + said + R"("version": "1", "result": )" + a + "}");
+    options.b.path = folder.write("b.json", "{" + said + R"("version": "1", "result": )" + b + "}");
+    return compare(options, {}).rows.at(0);
+  };
+  const std::string one = R"({"output": [[1, 2]]})", near = R"({"output": [[1.0000005, 2]]})";
+  CHECK_FALSE(compared("", one, near).equal);
+  CHECK(compared(R"("dtype": "float32", )", one, near).equal);
+  CHECK(compared(R"("options": {"dtype": "float32"}, )", one, near).equal);
+  CHECK_FALSE(compared(R"("options": {"dtype": "auto"}, )", one, near).equal);
+  CHECK_FALSE(
+      compared(R"("dtype": "float64", "options": {"dtype": "float16"}, )", one, near).equal);
+  CHECK_FALSE(compared(R"("dtype": ["float16"], )", one, near).equal);
+  const CompareRow row =
+      compared(R"("dtype": "bfloat16", )", one, R"({"output": [[1.0078125, 2]]})");
+  CHECK(row.dtype_a == "bfloat16");
+  CHECK(row.equal);
+  CHECK(*row.max_ulp == 1);
+  // Scalars and columns, too, but not what is counted.
+  const std::string half = R"("dtype": "float16", )";
+  CHECK(compared(half, R"({"entropy": 1.5})", R"({"entropy": 1.5005})").equal);
+  CHECK_FALSE(compared(half, R"({"empty_rows": 2000})", R"({"empty_rows": 2001})").equal);
+  CHECK_FALSE(compared(half, R"({"rows": [{"n": 2000}]})", R"({"rows": [{"n": 2001}]})").equal);
+}
+
+TEST_CASE("an object that is no result is compared by its names, too") {
+  const TemporaryFolder folder;
+  CompareOptions options;
+  options.a.path = folder.write("a.json", R"({"x": [1, 2], "y": [[3]]})");
+  options.b.path = folder.write("b.json", R"({"y": [[3]], "x": [1, 2]})");
+  const CompareResult result = compare(options, {});
+  CHECK(result.equal);
+  REQUIRE(result.rows.size() == 2);
+  CHECK(result.rows[0].name == "x");
+}
+
 TEST_CASE("shapes that differ are told with their files") {
   const TemporaryFolder folder;
   CompareOptions options;

@@ -1,6 +1,7 @@
 #include "attnlab/experiments/attend.h"
 
 #include "attnlab/attention/scaled_dot_product.h"
+#include "attnlab/experiments/save_case.h"
 
 namespace attnlab {
 namespace {
@@ -70,6 +71,7 @@ AttendResult attend_as(const AttendOptions& options, RawAttentionInputs raw, Req
 }  // namespace
 
 AttendResult attend(const AttendOptions& options, const Request& want) {
+  if (!options.keep.save_case.empty()) return attend_and_keep(options, want);
   std::vector<std::string> notes;
   RawAttentionInputs raw = read_attention_inputs(options.query_key, options.value, options.sizes,
                                                  options.run.seed, notes);

@@ -7,6 +7,7 @@
 
 #include "attnlab/core/describe.h"
 #include "attnlab/core/request.h"
+#include "attnlab/experiments/attention_case.h"
 #include "attnlab/experiments/attention_inputs.h"
 #include "attnlab/experiments/attention_matrices.h"
 #include "attnlab/experiments/input_gradients.h"
@@ -27,13 +28,15 @@ struct AttendOptions {
   MaskOptions mask;
   GradientOptions gradients;
   RunOptions run;
+  CaseOptions keep;
 
   static constexpr auto fields() {
     using O = AttendOptions;
     return std::tuple(group("Inputs", &O::query_key), group("Inputs", &O::value),
                       group("Sizes", &O::sizes), group("Positions", &O::positions),
                       group("Scores", &O::scores), group("Masks", &O::mask),
-                      group("Gradients", &O::gradients), group("Run", &O::run));
+                      group("Gradients", &O::gradients), group("Run", &O::run),
+                      group("Output", &O::keep));
   }
 };
 
@@ -44,6 +47,7 @@ struct AttendResult {
   InputGradients gradients;
   Index empty_rows = 0;
   std::vector<std::string> notes;
+  std::optional<AttentionCase> kept;  // with --save-case
 
   static constexpr auto fields() {
     using R = AttendResult;
@@ -71,7 +75,8 @@ struct AttendResult {
 };
 
 // Throws InputError. `want` names the matrices to keep; present_k and present_v exist for every
-// call, equal to K and V without a past; gradients exist with a grad_output.
+// call, equal to K and V without a past; gradients exist with a grad_output. With a save_case all
+// are kept.
 AttendResult attend(const AttendOptions& options, const Request& want);
 
 }  // namespace attnlab

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "attnlab/io/atomic_file.h"
+#include "attnlab/io/dtype_text.h"
 #include "attnlab/io/json.h"
 #include "attnlab/io/number_text.h"
 #include "attnlab/io/tensor_archive.h"
@@ -105,6 +108,38 @@ void append_entries(const Json& result, std::string_view source, const std::stri
   }
 }
 
+// What a result says it was computed in: "dtype" beside it, or an option that is no "auto".
+std::optional<DType> computed_in(const Json& document) {
+  const auto named = [](const Json& object) -> std::optional<DType> {
+    const auto found = object.find("dtype");
+    if (found == object.end() || !found->is_string()) return std::nullopt;
+    return float_of_name(found->get_ref<const std::string&>());
+  };
+  if (const auto dtype = named(document)) return dtype;
+  const auto options = document.find("options");
+  if (options == document.end() || !options->is_object()) return std::nullopt;
+  return named(*options);
+}
+
+// Scalars and columns of whole numbers count something.
+bool counts(const ResultEntry& entry) {
+  const bool matrix = entry.places.empty() && entry.tensor.shape().rank() > 0;
+  if (matrix) return false;
+  for (Index i = 0; i < entry.tensor.size(); ++i) {
+    const double value = entry.tensor.at(i);
+    if (std::isfinite(value) && value != std::floor(value)) return false;
+  }
+  return true;
+}
+
+void append_result(const Json& document, std::string_view source, std::vector<ResultEntry>& out) {
+  append_entries(document["result"], source, "", out);
+  const std::optional<DType> dtype = computed_in(document);
+  for (ResultEntry& entry : out) {
+    if (entry.tensor.dtype() == DType::float64 && !counts(entry)) entry.computed_in = dtype;
+  }
+}
+
 }  // namespace
 
 std::vector<ResultEntry> read_result(const TensorSource& source, std::string_view field,
@@ -115,7 +150,9 @@ std::vector<ResultEntry> read_result(const TensorSource& source, std::string_vie
   if (format == TensorFormat::json) {
     const Json json = parse_json(read_file(source.path, field), source.path);
     if (json.is_object() && json.contains("result") && json["result"].is_object()) {
-      append_entries(json["result"], source.path, "", entries);
+      append_result(json, source.path, entries);
+    } else if (json.is_object()) {
+      append_entries(json, source.path, "", entries);
     } else {
       entries.push_back({"tensor", tensor_from_json(json, source.path, ""), {}, {}});
     }
