@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <optional>
 
+#include "attnlab/experiments/rounding.h"
 #include "attnlab/io/json.h"
 #include "options/echo.h"
 #include "render/cells.h"
@@ -36,15 +38,16 @@ void append_result(const ResultRef& result, std::string& out) {
   }
 }
 
-// What the matrices were computed in, shown or not: their numbers do not tell. Empty without any.
+// What the matrices were computed in, shown or not: their numbers do not tell. Of several dtypes
+// the narrowest, which says how exact the rest can be; empty without matrices.
 std::string dtype_json(const std::vector<ResultRef>& results) {
+  std::optional<DType> dtype;
   for (const ResultRef& result : results) {
     const AnyTensor* matrix = result.matrix();
-    if (matrix != nullptr && is_floating(matrix->dtype())) {
-      return ",\n  \"dtype\": " + json_string(dtype_name(matrix->dtype()));
-    }
+    if (matrix == nullptr || !is_floating(matrix->dtype())) continue;
+    dtype = dtype ? narrower(*dtype, matrix->dtype()) : matrix->dtype();
   }
-  return "";
+  return dtype ? ",\n  \"dtype\": " + json_string(dtype_name(*dtype)) : "";
 }
 
 }  // namespace

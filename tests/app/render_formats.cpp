@@ -65,6 +65,7 @@ TEST_CASE("JSON carries command, version, options, notes and the result") {
         "  \"notes\": [\n"
         "    \"1 row has no key\"\n"
         "  ],\n"
+        "  \"dtype\": \"float32\",\n"
         "  \"result\": {\n"
         "    \"output\": [\n"
         "      [0.10000000149011612, -2.5],\n"
