@@ -105,6 +105,9 @@ bool matches(const std::string& expected, const std::string& got) {
 }
 
 TEST_CASE("every command of the README prints what stands under it") {
+  // Some write files that later ones read.
+  const TemporaryFolder folder;
+  fs::create_directory_symlink(ATTNLAB_CONFIGS, folder / "configs");
   const std::vector<Example> examples = examples_in(text_of(kRoot / "README.md"));
   CHECK(examples.size() >= 7);
   for (const Example& example : examples) {
@@ -112,7 +115,7 @@ TEST_CASE("every command of the README prints what stands under it") {
     std::vector<std::string> words = words_of(example.command);
     REQUIRE(words.at(0) == "attnlab");
     words.erase(words.begin());
-    const Outcome outcome = attnlab(words, {.folder = kRoot});
+    const Outcome outcome = attnlab(words, {.folder = folder.path()});
     INFO(outcome.out + outcome.err);
     CHECK(matches(example.output, outcome.out + outcome.err));
   }

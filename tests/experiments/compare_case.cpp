@@ -132,6 +132,18 @@ TEST_CASE("steps that are not given are named where they leave it open") {
   CHECK(names_of(result) == std::vector<std::string>{"q", "output"});
 }
 
+TEST_CASE("what is masked on one side alone departs, and has no size") {
+  const TemporaryFolder folder;
+  AttendOptions call = causal_call();
+  save_case(call, folder / "case");
+  call.mask.align = Align::bottom_right;
+  save_case(call, folder / "shifted");
+  const CompareResult result = compare(both(folder / "case", folder / "shifted"), {});
+  CHECK(result.departs == "masked_scores");
+  CHECK(row_of(result, "masked_scores").error_ratio.has_value());
+  CHECK(says(result, "where the reference is -inf. raw_scores and scores agree before it"));
+}
+
 TEST_CASE("another case may have a matrix that this one has not") {
   const TemporaryFolder folder;
   AttendOptions call = causal_call();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 namespace attnlab {
@@ -79,7 +80,8 @@ std::string departing(Steps before, const CaseStep& first, Steps after) {
   if (first.departure) text += ": " + first.departure->text();
   text +=
       fmt::format(". There it is {:.6g} where the reference is {:.6g}.", first.got, first.expected);
-  if (first.row->error_ratio) {
+  // What is not finite on one side has no size to speak of.
+  if (first.row->error_ratio && std::isfinite(first.got - first.expected)) {
     text += fmt::format(" Its largest error is {:.3g} times that of the plain path in {}.",
                         *first.row->error_ratio, *first.row->plain_dtype);
   }
