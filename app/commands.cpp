@@ -113,7 +113,8 @@ std::vector<Command> all_commands() {
                    variance, {.table = variance_table}),
       make_command("saturation", "how saturated the softmax is, with and without scaling",
                    "  attnlab saturation --d-k 16,64,256 --keys 8,64,512\n"
-                   "  attnlab saturation --logits iid --logit-variance 0.25,1,4",
+                   "  attnlab saturation --logits iid --logit-variance 0.25,1,4\n"
+                   "  attnlab saturation --weights W.npy",
                    saturation, {.table = saturation_table}),
       make_command("gradients", "the gradients that reach q, k and v, with and without scaling",
                    "  attnlab gradients\n"

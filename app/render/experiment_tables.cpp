@@ -23,6 +23,19 @@ std::string experiment_table(const std::vector<ResultRef>& results, const std::s
   return "no rows\n";
 }
 
+// Heads of given weights beside random scores of the same variance.
+std::string heads_table(const SaturationResult& result, const Style& style) {
+  std::vector<std::string_view> names;
+  if (!result.rows.empty() && result.rows[0].head) names = {"head"};
+  const bool masked = std::any_of(
+      result.rows.begin(), result.rows.end(),
+      [](const SaturationRow& row) { return row.keys_seen < static_cast<double>(row.keys); });
+  if (masked) names.emplace_back("keys_seen");
+  names.insert(names.end(), {"logit_variance", "max_p", "max_p_theory", "entropy", "entropy_theory",
+                             "effective_keys", "trace", "trace_theory"});
+  return experiment_table(result_of(result), result.finding, names, style);
+}
+
 }  // namespace
 
 std::optional<std::string> variance_table(const VarianceOptions& options,
@@ -47,6 +60,7 @@ std::optional<std::string> saturation_table(const SaturationOptions& options,
                                             const SaturationResult& result,
                                             const std::vector<std::string>& /*shown*/,
                                             const Style& style) {
+  if (!options.weights.empty()) return heads_table(result, style);
   std::vector<std::string_view> names;
   if (options.logits == Logits::dot) names = {"d_k", "keys", "scaling"};
   if (options.logits == Logits::iid) names = {"keys"};

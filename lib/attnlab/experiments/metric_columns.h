@@ -53,7 +53,9 @@ struct MetricColumns {
     return std::tuple(field(kJoined<Name>, &C::mean, kJoined<Help>),
                       field(kJoined<Name, "_ci_low">, &C::ci_low, "interval of the mean, from"),
                       field(kJoined<Name, "_ci_high">, &C::ci_high, "to"),
-                      field(kJoined<Name, "_theory">, &C::theory, "exact mean"),
+                      field(kJoined<Name, "_theory">, &C::theory,
+                            "exact mean of normal logits; beside given weights, of such as have "
+                            "each row's own variance"),
                       field(kJoined<Name, "_quantiles">, &C::quantiles,
                             "over the rows, for each of --quantiles (Hyndman and Fan, type 7)"));
   }

@@ -9,6 +9,7 @@
 #include "attnlab/core/dot.h"
 #include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
+#include "attnlab/experiments/head_saturation.h"
 #include "attnlab/experiments/row_sampler.h"
 #include "attnlab/experiments/saturation_rows.h"
 #include "attnlab/experiments/scaling_list.h"
@@ -238,6 +239,7 @@ bool names_vectors(const SaturationOptions& options) {
 }  // namespace
 
 SaturationResult saturation(const SaturationOptions& options, const Watch& watch) {
+  if (!options.weights.empty()) return head_saturation(options, watch);
   const SaturationSweep sweep(options, watch);
   SaturationResult result;
   if (options.logits == Logits::iid && names_vectors(options)) {

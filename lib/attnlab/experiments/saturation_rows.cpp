@@ -37,39 +37,18 @@ std::optional<std::array<double, kMainMetrics>> theory_of(const SaturationOption
   return in_order(theory.mean, theory.max_p);
 }
 
-template <class Columns>
-void set_metric(Columns& columns, Metric metric, const SaturationOptions& options,
-                const RowSample& sample,
-                const std::optional<std::array<double, kMainMetrics>>& theory) {
-  const auto i = static_cast<std::size_t>(metric);
-  columns.mean = sample.metrics[i].mean;
-  const bool shared = options.logits == Logits::dot && options.key_draw == KeyDraw::reuse;
-  const Estimate estimate =
-      mean_estimate(shared ? sample.block_means[i] : sample.metrics[i], options.sweep.confidence);
-  columns.ci_low = estimate.low;
-  columns.ci_high = estimate.high;
-  if (theory) columns.theory = (*theory)[i];
-  if (options.quantiles.empty()) return;
-  const SortedSample sorted(sample.kept[i]);
-  for (const double p : options.quantiles) {
-    columns.quantiles.push_back(sorted.quantile(p).value_or(0));
-  }
+double count_of(const RowSample& sample, Count count) {
+  return sample.counts[static_cast<std::size_t>(count)];
 }
 
-void set_counts(const RowSample& sample, const SaturationCase& of, SaturationRow& row) {
+// Shares of all weights and of all entries of J.
+void set_shares(const RowSample& sample, const SaturationCase& of, SaturationRow& row) {
   const auto rows = static_cast<double>(row.samples);
   const auto n = static_cast<double>(of.keys);
-  const auto share = [&](Count count, double of_all) {
-    return sample.counts[static_cast<std::size_t>(count)] / of_all;
-  };
-  row.share_max_above_9 = share(Count::max_above_9, rows);
-  row.share_max_above_99 = share(Count::max_above_99, rows);
-  row.share_max_above_999 = share(Count::max_above_999, rows);
-  row.near_zero_share = share(Count::near_zero, rows * n * n);
-  row.exact_zero_share = share(Count::exact_zero, rows * n);
-  row.subnormal_share = share(Count::subnormal, rows * n);
-  row.max_one_share = share(Count::max_one, rows);
-  row.naive_nan_share = share(Count::naive_nan, rows);
+  row.near_zero_share = count_of(sample, Count::near_zero) / (rows * n * n);
+  row.exact_zero_share = count_of(sample, Count::exact_zero) / (rows * n);
+  row.subnormal_share = count_of(sample, Count::subnormal) / (rows * n);
+  row.naive_nan_share = count_of(sample, Count::naive_nan) / rows;
 }
 
 // Closed forms beside the quadrature, where they are meant to hold.
@@ -96,8 +75,9 @@ void set_limits(const SaturationCase& of, SaturationRow& row) {
 }
 
 std::string described(const SaturationRow& row) {
-  const std::string which =
-      row.scaling ? scaling_phrase(*row.scaling) : fmt::format("at v = {:.4g}", row.logit_variance);
+  const std::string which = row.scaling
+                                ? scaling_phrase(*row.scaling)
+                                : fmt::format("at v = {:.4g}", row.logit_variance.value_or(0));
   return fmt::format(
       "{:.4g} effective keys {}, with the mean of ||J||_F^2 {:.3g} and the median of ||J||_F "
       "{:.3g}",
@@ -106,33 +86,54 @@ std::string described(const SaturationRow& row) {
 
 }  // namespace
 
+void set_measured(const SaturationOptions& options, const RowSample& sample, SaturationRow& row) {
+  const auto mean = [&](Metric metric) {
+    return sample.metrics[static_cast<std::size_t>(metric)].mean;
+  };
+  for_each_main_metric(row, [&](auto& columns, Metric metric) {
+    columns.mean = mean(metric);
+    if (options.quantiles.empty()) return;
+    const SortedSample sorted(sample.kept[static_cast<std::size_t>(metric)]);
+    for (const double p : options.quantiles) {
+      columns.quantiles.push_back(sorted.quantile(p).value_or(0));
+    }
+  });
+  row.samples = static_cast<Index>(sample.jacobian_f.size());
+  row.effective_keys = mean(Metric::effective_keys);
+  row.perplexity = mean(Metric::perplexity);
+  row.lambda_max = mean(Metric::lambda_max);
+  row.jacobian_f_rms = std::sqrt(row.jacobian_f2.mean);
+  row.jacobian_f_median = SortedSample(sample.jacobian_f).median();
+  const auto rows = static_cast<double>(row.samples);
+  row.share_max_above_9 = count_of(sample, Count::max_above_9) / rows;
+  row.share_max_above_99 = count_of(sample, Count::max_above_99) / rows;
+  row.share_max_above_999 = count_of(sample, Count::max_above_999) / rows;
+  row.max_one_share = count_of(sample, Count::max_one) / rows;
+}
+
 SaturationRow saturation_row(const SaturationOptions& options, const SaturationCase& of,
                              const RowSample& sample) {
   SaturationRow row;
   row.d_k = of.d_k;
   row.keys = of.keys;
   if (of.scaling) row.scaling = scaling_name(*of.scaling);
-  row.samples = static_cast<Index>(sample.jacobian_f.size());
   row.logit_variance = of.logit_variance;
-  const auto theory = theory_of(options, of);
-  set_metric(row.max_p, Metric::max_p, options, sample, theory);
-  set_metric(row.sum_p2, Metric::sum_p2, options, sample, theory);
-  set_metric(row.entropy, Metric::entropy, options, sample, theory);
-  set_metric(row.jacobian_f2, Metric::jacobian_f2, options, sample, theory);
-  set_metric(row.trace, Metric::trace, options, sample, theory);
-  const auto mean = [&](Metric metric) {
-    return sample.metrics[static_cast<std::size_t>(metric)].mean;
-  };
-  row.effective_keys = mean(Metric::effective_keys);
-  row.perplexity = mean(Metric::perplexity);
-  row.lambda_max = mean(Metric::lambda_max);
+  set_measured(options, sample, row);
+  set_shares(sample, of, row);
   if (of.keys > 1) {
     row.entropy_share = row.entropy.mean / std::log(static_cast<double>(of.keys));
-    row.log_odds_gap = mean(Metric::log_odds_gap);
+    row.log_odds_gap = sample.metrics[static_cast<std::size_t>(Metric::log_odds_gap)].mean;
   }
-  row.jacobian_f_rms = std::sqrt(row.jacobian_f2.mean);
-  row.jacobian_f_median = SortedSample(sample.jacobian_f).median();
-  set_counts(sample, of, row);
+  const bool shared = options.logits == Logits::dot && options.key_draw == KeyDraw::reuse;
+  const auto theory = theory_of(options, of);
+  for_each_main_metric(row, [&](auto& columns, Metric metric) {
+    const auto i = static_cast<std::size_t>(metric);
+    const Estimate estimate =
+        mean_estimate(shared ? sample.block_means[i] : sample.metrics[i], options.sweep.confidence);
+    columns.ci_low = estimate.low;
+    columns.ci_high = estimate.high;
+    if (theory) columns.theory = (*theory)[i];
+  });
   set_limits(of, row);
   if (theory) {
     row.naive_nan_share_theory =
