@@ -7,6 +7,7 @@
 
     attnlab saturation --keys 8,64,512 --format json | scripts/plot_saturation.py -o saturation.png
     scripts/plot_saturation.py saturation.json --metric entropy --x v
+    attnlab saturation --weights W.npy --format json | scripts/plot_saturation.py --metric entropy
 
 A column a scaling, a colour a number of keys. Above a metric of the weights, below the norm of the
 softmax's Jacobian: its root mean square (points over the line of theory) beside its median, since a
@@ -48,6 +49,11 @@ def with_theory(rows, metric):
     return all(f"{metric}_{part}" in rows[0] for part in ("ci_low", "ci_high", "theory"))
 
 
+def are_heads(rows):
+    """Of given weights: points without an order."""
+    return any(row.get("keys_seen") is not None for row in rows)
+
+
 def draw_metric(axes, x, rows, metric, style):
     values = results.column(rows, metric)
     if not with_theory(rows, metric):
@@ -66,7 +72,8 @@ def draw_jacobian(axes, x, rows, style):
     rms = results.column(rows, "jacobian_f_rms")
     plotting.over_theory(axes, x, rms, exact, (low, high), linestyle="-", **style)
     median = results.column(rows, "jacobian_f_median")
-    axes.plot(x, median, linestyle=":", markerfacecolor="white", **style)
+    joined = "none" if are_heads(rows) else ":"
+    axes.plot(x, median, linestyle=joined, markerfacecolor="white", **style)
 
 
 def where_critical(rows, x_name):
@@ -114,13 +121,15 @@ def draw(runs, metric, x_name, title):
     series = list(series_of(results.grouped(runs)))
     rows = [row for _, chosen in series for row in chosen]
     scalings = results.distinct(rows, "scaling")
+    given = are_heads(rows)
+    drawn = "line: random scores of\nthe same variance" if given else plotting.how_drawn(runs)
     width = 4.2 if len(scalings) < 3 else 3.0
     figure, grid = plotting.subplots([3.0, 3.0], [width] * len(scalings), sharex=True, sharey="row")
     entries = {}
     for panels, scaling in zip(zip(*grid, strict=True), scalings, strict=True):
         of_scaling = [(n, [r for r in chosen if r["scaling"] == scaling]) for n, chosen in series]
         entries |= draw_column(panels, of_scaling, metric, x_name)
-        panels[0].set_title(results.scaling_label(scaling))
+        panels[0].set_title("heads of given weights" if given else results.scaling_label(scaling))
         panels[1].set_xlabel(next(label for name, label in AXES.values() if name == x_name))
     for row, logarithmic in zip(grid, [METRICS[metric][1], True], strict=True):
         if logarithmic:
@@ -133,13 +142,16 @@ def draw(runs, metric, x_name, title):
     grid[1][0].set_ylabel(r"$\Vert J \Vert_F$")
     if CRITICAL in entries:
         entries[CRITICAL] = entries.pop(CRITICAL)  # after the last number of keys
-    how = plotting.how_drawn(runs) if with_theory(rows, metric) else "measured means"
+    how = drawn if with_theory(rows, metric) else "measured means"
     plotting.legend_beside(grid[0][-1], entries, how)
     below = {
         "root mean square": Line2D([], [], marker="o", color=GREY),
-        "median": Line2D([], [], marker="o", markerfacecolor="white", linestyle=":", color=GREY),
-    }
-    how = plotting.how_drawn(runs) + "\n(median: joined points)"
+        "median": Line2D(
+            [], [], marker="o", markerfacecolor="white", linestyle="none" if given else ":",
+            color=GREY,
+        ),
+    }  # fmt: skip
+    how = drawn if given else f"{drawn}\n(median: joined points)"
     plotting.legend_beside(grid[1][-1], below, how)
     figure.suptitle(title)
     return figure
@@ -158,7 +170,7 @@ def main():
     runs = results.read_runs(arguments.files, "saturation", [*COLUMNS, arguments.metric])
     has_d_k = all(row["d_k"] is not None for run in runs for row in run.rows)
     if arguments.x == "d_k" and not has_d_k:
-        raise results.InputError("--x: got d_k, need v: independent logits have no d_k")
+        raise results.InputError("--x: got d_k, need v: these rows have no d_k")
     x_name = AXES[arguments.x or ("d_k" if has_d_k else "v")][0]
     title = plotting.title_of(arguments, "Saturation of the softmax", runs)
     plotting.finish(draw(runs, arguments.metric, x_name, title), arguments.output)

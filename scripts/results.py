@@ -13,7 +13,7 @@ from pathlib import Path
 
 # What tells the rows of one run apart.
 IDENTITY = (
-    "d_k", "keys", "scaling", "logit_variance",
+    "d_k", "keys", "scaling", "logit_variance", "head",
     "operation", "n", "heads", "causal", "weights", "threads", "kernel",
 )  # fmt: skip
 # Columns of words, which are no numbers.
@@ -141,7 +141,7 @@ def check_rows(run, command, columns):
             if name not in row:
                 raise InputError(f"{run.source}: {name}: not there: no row of attnlab {command}")
             number(row, name, run.source)
-        # Independent logits, in saturation, have no d_k.
+        # Independent logits and given weights, in saturation, have no d_k.
         if row.get("d_k") is None and command != "saturation":
             raise InputError(f"{run.source}: d_k: got null, need a number")
 

@@ -174,6 +174,12 @@ class Plots(unittest.TestCase):
         result = attnlab("saturation", "--logits", "iid", "--samples", "20", "--format", "json")
         drawn = self.picture("plot_saturation.py", result, "--metric", "effective_keys")
         self.assertIn("logit variance", drawn)
+        self.assertIn("independent normal logits", drawn)
+        config = str(SCRIPTS.parent / "configs" / "saturation_weights.json")
+        drawn = self.picture("plot_saturation.py", attnlab("run", config, "--format", "json"))
+        self.assertIn("heads of given weights", drawn)
+        self.assertIn("line: random scores of", drawn)
+        self.assertNotIn("95% interval", drawn)
 
     def test_a_line_of_bench_is_named_by_what_tells_it_from_the_others(self):
         quick = ["--n", "8,16", "--heads", "2", "--repeat", "1", "--min-time", "0"]
