@@ -195,7 +195,7 @@ def parse_arguments():
     parser.add_argument(
         "--tolerance", type=float, default=2e-5, help="largest difference that is none (2e-5)"
     )
-    parser.add_argument("--save", metavar="FOLDER", help="where weights are written, layer_N.npy")
+    parser.add_argument("--save", metavar="FOLDER", help="for the weights, layer_N.npy")
     parser.add_argument("--heads", metavar="L.H,...", help="that --picture draws")
     parser.add_argument("--picture", metavar="FILE", help="to draw, .png, .svg or .pdf")
     arguments = parser.parse_args()
@@ -205,8 +205,11 @@ def parse_arguments():
         raise InputError("--picture and --heads go together: which heads, and where")
     if not os.access(arguments.binary, os.X_OK):
         raise InputError(f"--binary: got {arguments.binary}, need the binary scripts/run builds")
-    if arguments.save and not Path(arguments.save).is_dir():
-        raise InputError(f"--save: got {arguments.save}, need a folder")
+    if arguments.save:
+        try:
+            Path(arguments.save).mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"--save: {arguments.save}: {error.strerror.lower()}") from None
     return arguments
 
 

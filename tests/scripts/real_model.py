@@ -43,7 +43,7 @@ class Refusals(unittest.TestCase):
             (["--tolerance", "-1"], "--tolerance: got -1.0, need 0 or more"),
             (["--binary", "no_such_program"], "--binary: got no_such_program, need the binary"),
             (["--picture", "heads.png"], "--picture and --heads go together"),
-            (["--save", "no/such/folder"], "--save: got no/such/folder, need a folder"),
+            (["--save", "no/such/folder"], "--save: no/such/folder: no such file or directory"),
         ):
             with self.subTest(why):
                 self.assertIn(why, self.refusal(*arguments))
@@ -90,13 +90,15 @@ class Model(unittest.TestCase):
     def test_every_layer_is_the_models_own(self):
         with tempfile.TemporaryDirectory() as folder:
             picture = Path(folder, "heads.png")
-            outcome = self.run_model("--save", folder, "--heads", "0.0,5.11", "--picture", picture)
+            weights = Path(folder, "weights")
+            arguments = ["--save", weights, "--heads", "0.0,5.11", "--picture", picture]
+            outcome = self.run_model(*arguments)
             self.assertEqual((outcome.returncode, outcome.stderr), (0, ""), outcome.stdout)
             rows = [line.split() for line in outcome.stdout.splitlines()[3:9]]
             self.assertEqual([row[:2] for row in rows], [[str(n), "12"] for n in range(6)])
             self.assertEqual(outcome.stdout.splitlines()[0].split()[2], "[CLS]")
             self.assertTrue(picture.read_bytes().startswith(b"\x89PNG"))
-            saved = Path(folder, "layer_5.npy")
+            saved = weights / "layer_5.npy"
             heads = subprocess.run(
                 [binary, "saturation", "--weights", saved, "--format", "csv", "--quiet"],
                 capture_output=True, text=True, check=True,
