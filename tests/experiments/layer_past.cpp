@@ -12,9 +12,9 @@ namespace {
 const Request kPresent = {"present_k", "present_v"};
 
 TensorSource drawn(const Shape& shape, std::uint64_t trial) {
-  Tensor<double> tensor(shape);
+  Tensor<float> tensor(shape);
   fill_normal(tensor.values(), 7, Stream::sample_x, trial);
-  return {.path = {}, .values = AnyTensor(std::move(tensor))};
+  return {.path = {}, .values = AnyTensor(tensor).cast(DType::float64)};
 }
 
 // Rows [first, first + count) of a matrix.

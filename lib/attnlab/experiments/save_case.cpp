@@ -158,7 +158,8 @@ TensorSource zeros_like(const TensorSource& source) {
 void answer_carelessly(const AttendOptions& options, AttentionCase& kept) {
   AttendOptions careless;
   careless.query_key = {zeros_like(options.query_key.q), zeros_like(options.query_key.k)};
-  careless.value = {options.value.v, zeros_like(options.value.past_k), options.value.past_v};
+  careless.value = options.value;
+  careless.value.past.k = zeros_like(options.value.past.k);
   careless.sizes = options.sizes;
   careless.mask = options.mask;
   careless.run = options.run;
