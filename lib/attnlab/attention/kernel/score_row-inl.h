@@ -18,20 +18,17 @@ HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of `columns` scores, a multiple of four vectors; some number, where one of them is NaN.
+// Of `columns` scores, a multiple of two vectors; some number, where one of them is NaN.
 template <class T>
 HWY_INLINE T largest(const T* HWY_RESTRICT scores, Index columns) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
   auto m0 = hn::Load(d, scores), m1 = hn::Load(d, scores + kLane);
-  auto m2 = hn::Load(d, scores + 2 * kLane), m3 = hn::Load(d, scores + 3 * kLane);
-  for (Index j = 4 * kLane; j < columns; j += 4 * kLane) {
+  for (Index j = 2 * kLane; j < columns; j += 2 * kLane) {
     m0 = hn::Max(m0, hn::Load(d, scores + j));
     m1 = hn::Max(m1, hn::Load(d, scores + j + kLane));
-    m2 = hn::Max(m2, hn::Load(d, scores + j + 2 * kLane));
-    m3 = hn::Max(m3, hn::Load(d, scores + j + 3 * kLane));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
 }
 
 // weights = base^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
@@ -41,28 +38,20 @@ HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* 
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
   const auto m = hn::Set(d, max);
-  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d);
   // Of what is not above 0: -infinity at the most, but NaN stays.
   auto check = hn::Zero(d);
-  for (Index j = 0; j < columns; j += 4 * kLane) {
+  for (Index j = 0; j < columns; j += 2 * kLane) {
     const auto x0 = hn::Sub(hn::Load(d, scores + j), m);
     const auto x1 = hn::Sub(hn::Load(d, scores + j + kLane), m);
-    const auto x2 = hn::Sub(hn::Load(d, scores + j + 2 * kLane), m);
-    const auto x3 = hn::Sub(hn::Load(d, scores + j + 3 * kLane), m);
-    check = hn::Add(check, hn::Add(hn::Add(x0, x1), hn::Add(x2, x3)));
+    check = hn::Add(check, hn::Add(x0, x1));
     const auto w0 = power<base>(d, x0), w1 = power<base>(d, x1);
-    const auto w2 = power<base>(d, x2), w3 = power<base>(d, x3);
     hn::Store(w0, d, scores + j);
     hn::Store(w1, d, scores + j + kLane);
-    hn::Store(w2, d, scores + j + 2 * kLane);
-    hn::Store(w3, d, scores + j + 3 * kLane);
     sum0 = hn::Add(sum0, w0);
     sum1 = hn::Add(sum1, w1);
-    sum2 = hn::Add(sum2, w2);
-    sum3 = hn::Add(sum3, w3);
   }
-  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
-  hn::Store(hn::Add(hn::Load(d, sums), sum), d, sums);
+  hn::Store(hn::Add(hn::Load(d, sums), hn::Add(sum0, sum1)), d, sums);
   return hn::AllFalse(d, hn::IsNaN(check));
 }
 

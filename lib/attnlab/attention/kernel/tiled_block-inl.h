@@ -33,7 +33,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Keys a tile; a multiple of four vectors. With kRows queries the scores take 6 KB of float32,
+// Keys a tile; a multiple of two vectors. With kRows queries the scores take 6 KB of float32,
 // which stay in the first cache.
 inline constexpr Index kTileKeys = 256;
 // From one row of scores to the next. Rows a power of two apart lie in the same banks of the first
@@ -177,7 +177,7 @@ class TiledBlock {
                         std::clamp<Index>(row.keys.last - keys.first, 0, count)};
     if (adjusts_) adjust_row(r, scores, keys, seen);
     std::fill_n(scores, seen.first, kNone);
-    const Index columns = round_up(count, 4 * kLanes<T>);
+    const Index columns = round_up(count, 2 * kLanes<T>);
     std::fill_n(scores + seen.last, columns - seen.last, kNone);
     // Beyond `count` the product has scores of 0.
     const bool knows_max = !adjusts_ && seen == KeyRange{0, count} && count % kLanes<T> == 0;
