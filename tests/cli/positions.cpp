@@ -52,8 +52,8 @@ TEST_CASE("a trace of a layer norms, then rotates, then lets queries and keys me
   const Outcome outcome = attnlab({"multihead", "--n", "3", "--d-model", "4", "--heads", "1",
                                    "--qk-norm", "--rope-theta", "100", "--trace", "--quiet"});
   CHECK(outcome.exit_code == 0);
-  CHECK(contains(outcome.out, "normed_q = q / rms(q) * q_norm\n"));
-  CHECK(contains(outcome.out, "rotated_q = rotate(normed_q)\n"));
+  CHECK(contains(outcome.out, " = q / rms(q) * q_norm\n"));
+  CHECK(contains(outcome.out, " = rotate(normed_q)\n"));
   CHECK(contains(outcome.out, "raw_scores = rotated_q rotated_k^T\n"));
   CHECK(contains(outcome.out, ", 0] cos("));
   const Outcome normed = attnlab({"multihead", "--n", "3", "--d-model", "4", "--heads", "1",

@@ -33,7 +33,9 @@ TEST_CASE("attention's gradients are those of differences, positions with every 
   for (int on = 0; on < 512; ++on) {
     for (const Precision dtype : kDtypes) {
       GradcheckOptions options;
-      options.sizes = {.heads = 2, .kv_heads = with(on, 2) ? 1 : 2, .batch = 2, .n = 2, .m = 3};
+      options.sizes.batch = options.sizes.heads = options.sizes.n = 2;
+      options.sizes.kv_heads = with(on, 2) ? 1 : 2;
+      options.sizes.m = 3;
       options.sizes.d_k = 4;
       options.sizes.d_v = 2;
       options.sizes.dtype = dtype;
