@@ -50,7 +50,8 @@ std::string replace_names(std::string_view formula,
       name += c;
       continue;
     }
-    if (!name.empty()) out += replace(name);
+    // A function is no matrix, even where one has its name.
+    if (!name.empty()) out += c == '(' ? name : replace(name);
     name.clear();
     if (i < formula.size()) out += c;
   }

@@ -63,7 +63,7 @@ class Trace {
   int steps_ = 0;
 };
 
-// `formula` with every name in it replaced by what `replace` makes of it.
+// `formula` with every name in it but those of functions replaced by what `replace` makes of it.
 std::string replace_names(std::string_view formula,
                           const std::function<std::string(const std::string&)>& replace);
 

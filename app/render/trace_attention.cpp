@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -95,7 +96,12 @@ class AttentionTrace {
     if (result.name == "grad_x" && trace_.matrix("memory") != nullptr) {
       text.erase(text.find(" + grad_k"));
     }
+    // What is matched and averaged is more than k and v where there are a past or own keys.
+    const bool attends = result.name == "raw_scores" || result.name == "heads" ||
+                         (result.name == "output" && trace_.matrix("concat") == nullptr);
     return replace_names(text, [&](const std::string& name) {
+      const bool all = attends && (name == "k" || name == "v") && trace_.matrix(name) != nullptr;
+      if (all) return attended(name).name;
       return meets(result.name) && (name == "q" || name == "k") ? meeting(name) : present(name);
     });
   }
@@ -161,9 +167,37 @@ class AttentionTrace {
     return tensor.shape().rank() >= 2 && tensor.size() > 0 && row < tensor.shape()[-2];
   }
 
-  // The keys or values that were attended to: those of the past come first.
-  std::string_view all_of(std::string_view past, std::string_view current) const {
-    return trace_.matrix(past) == nullptr ? current : past;
+  // The keys ("k") or values ("v") that are attended to, in the first head.
+  struct Attended {
+    std::string name;  // "k", "present_k", "concat(k, bias_k, 0)"
+    AnyTensor rows;    // [m, d]
+    Index given = 0;   // how many are of the sequence, those of its past first
+    std::string given_name;
+  };
+
+  Attended attended(const std::string& which) const {
+    const AnyTensor* present = trace_.matrix("present_" + which);
+    const std::string current = which == "k" ? meeting(which) : which;
+    const AnyTensor& given = present == nullptr ? *trace_.matrix(current) : *present;
+    const AnyTensor* learnt = trace_.matrix("bias_" + which);
+    const AnyTensor* scores = trace_.matrix("raw_scores");
+    if (scores == nullptr) scores = trace_.matrix("weights");
+    const Index m = given.shape()[-2], d = given.shape()[-1];
+    const Index all = scores == nullptr ? m : scores->shape()[-1];
+    Attended attended{present == nullptr ? current : "present_" + which, {}, m, {}};
+    attended.given_name = attended.name;
+    Tensor<double> rows({all, d});
+    const bool any = given.size() > 0;
+    for (Index i = 0; any && i < std::min(all, m) * d; ++i) rows[i] = given.at(i);
+    if (learnt != nullptr && all > m) {
+      for (Index x = 0; x < d; ++x) rows[m * d + x] = learnt->at(x);
+    }
+    attended.rows = AnyTensor(std::move(rows)).cast(given.dtype());
+    if (all == m) return attended;
+    if (learnt != nullptr) attended.name += ", bias_" + which;
+    if (all - m > (learnt == nullptr ? 0 : 1)) attended.name += ", 0";
+    attended.name = "concat(" + attended.name + ")";
+    return attended;
   }
 
   std::vector<Equation> rotated_query() const {
@@ -172,26 +206,32 @@ class AttentionTrace {
     return rotation(trace_, "rotated_q", present("normed_q"), followed_.query, *position);
   }
 
-  // A followed key of the past was rotated before.
+  // A followed key of the past was rotated before, and one of the layer's own stands nowhere.
   std::vector<Equation> rotated_key() const {
-    const AnyTensor* all = trace_.matrix(all_of("present_k", "k"));
-    const Index past = all->shape()[-2] - trace_.matrix("k")->shape()[-2];
-    if (followed_.key < past) return {};
-    return rotation(trace_, "rotated_k", present("normed_k"), followed_.key - past, followed_.key);
+    const AnyTensor* all = trace_.matrix("present_k");
+    const Index current = trace_.matrix("k")->shape()[-2];
+    const Index past = all == nullptr ? 0 : all->shape()[-2] - current;
+    const Index row = followed_.key - past;
+    if (row < 0 || row >= current) return {};
+    return rotation(trace_, "rotated_k", present("normed_k"), row, followed_.key);
   }
 
   // q_i . k_j
   std::vector<Equation> match(const AnyTensor& raw_scores) const {
-    const std::string query_name = meeting("q"), keys = meeting("k");
-    const std::string_view keys_name = all_of("present_k", keys);
+    const std::string query_name = meeting("q");
     const AnyTensor* q = trace_.matrix(query_name);
-    const AnyTensor* k = trace_.matrix(keys_name);
-    if (!has_row(*q, followed_.query) || !has_row(*k, followed_.key)) return {};
-    return product_equation(
-        entry("raw_scores", followed_.query, followed_.key),
-        fmt::format("{}[{}] . {}[{}]", query_name, followed_.query, keys_name, followed_.key),
-        row_of(*q, followed_.query), row_of(*k, followed_.key), std::nullopt,
-        followed_element(raw_scores, followed_.key), trace_.digits());
+    const Attended k = attended("k");
+    if (!has_row(*q, followed_.query) || !has_row(k.rows, followed_.key)) return {};
+    std::string key = fmt::format("{}[{}]", k.given_name, followed_.key);
+    if (followed_.key >= k.given) {
+      const bool learnt = trace_.matrix("bias_k") != nullptr && followed_.key == k.given;
+      key = learnt ? "bias_k" : "0";
+    }
+    return product_equation(entry("raw_scores", followed_.query, followed_.key),
+                            fmt::format("{}[{}] . {}", query_name, followed_.query, key),
+                            row_of(*q, followed_.query), row_of(k.rows, followed_.key),
+                            std::nullopt, followed_element(raw_scores, followed_.key),
+                            trace_.digits());
   }
 
   std::vector<Equation> scaling(const AnyTensor& scores) const {
@@ -276,15 +316,13 @@ class AttentionTrace {
 
   // The first element of the output: a sum over the keys.
   std::vector<Equation> average(std::string_view name, const AnyTensor& output) const {
-    const std::string_view values_name = all_of("present_v", "v");
     const AnyTensor* weights = trace_.matrix("weights");
-    const AnyTensor* v = trace_.matrix(values_name);
-    if (weights == nullptr || v == nullptr || v->size() == 0 || !has_row(output, followed_.query)) {
-      return {};
-    }
+    if (weights == nullptr || trace_.matrix("v") == nullptr) return {};
+    const Attended v = attended("v");
+    if (v.rows.size() == 0 || !has_row(output, followed_.query)) return {};
     return product_equation(entry(name, followed_.query, 0),
-                            fmt::format("weights[{}] . {}[:, 0]", followed_.query, values_name),
-                            row_of(*weights, followed_.query), column_of(*v, 0), std::nullopt,
+                            fmt::format("weights[{}] . {}[:, 0]", followed_.query, v.name),
+                            row_of(*weights, followed_.query), column_of(v.rows, 0), std::nullopt,
                             followed_element(output, 0), trace_.digits());
   }
 

@@ -192,10 +192,10 @@ TEST_CASE("long sums keep their ends") {
   CHECK(sum_text({"a", "b", "c", "d", "e", "f", "g"}) == "a + b + c + ... + e + f + g");
 }
 
-TEST_CASE("names in a formula are replaced whole") {
+TEST_CASE("names in a formula are replaced whole, those of functions are kept") {
   const auto brackets = [](const std::string& name) { return "<" + name + ">"; };
   CHECK(replace_names("C tanh(raw_scores / C) w_q2^T", brackets) ==
-        "<C> <tanh>(<raw_scores> / <C>) <w_q2>^<T>");
+        "<C> tanh(<raw_scores> / <C>) <w_q2>^<T>");
 }
 
 TEST_CASE("empty attention has steps and no numbers to follow") {

@@ -30,9 +30,15 @@ inline MultiHeadShape shape_of(const Case& c, bool bias) {
           .bias = bias};
 }
 
+// Which keys a layer has of its own.
+struct OwnKeys {
+  bool bias = false;  // bias_k and bias_v
+  bool zero = false;  // add_zero_attn
+};
+
 // The first `past` of the keys come from a past, if that is not negative.
 template <class T>
-DrawnLayer<T> draw_layer(const Case& c, bool bias, Index past = -1) {
+DrawnLayer<T> draw_layer(const Case& c, bool bias, Index past = -1, OwnKeys own = {}) {
   Numbers numbers(static_cast<std::uint64_t>(c.n * 10 + c.m));
   const Index m = c.m - std::max<Index>(past, 0);
   std::optional<Past<T>> before;
@@ -40,12 +46,18 @@ DrawnLayer<T> draw_layer(const Case& c, bool bias, Index past = -1) {
     before = Past<T>{numbers.tensor<T>({c.batch, c.kv_heads, past, c.d_k}),
                      numbers.tensor<T>({c.batch, c.kv_heads, past, c.d_v})};
   }
+  MultiHeadParams<T> params = some_params<T>(shape_of(c, bias));
+  if (own.bias) {
+    params.bias_k = numbers.tensor<T>({c.kv_heads * c.d_k});
+    params.bias_v = numbers.tensor<T>({c.kv_heads * c.d_v});
+  }
+  params.add_zero_attn = own.zero;
   return {.query = numbers.tensor<T>({c.batch, c.n, 7}),
           .key = numbers.tensor<T>({c.batch, m, 5}),
           .value = numbers.tensor<T>({c.batch, m, 6}),
           .grad_output = numbers.tensor<T>({c.batch, c.n, 4}),
           .past = std::move(before),
-          .params = some_params<T>(shape_of(c, bias)),
+          .params = std::move(params),
           .attention = draw_case<T>(c)};
 }
 
@@ -55,9 +67,9 @@ const Past<T>* past_of(const DrawnLayer<T>& at) {
 }
 
 template <class T>
-MultiHeadResult<T> forward(const DrawnLayer<T>& at) {
+MultiHeadResult<T> forward(const DrawnLayer<T>& at, const Request& want = {}) {
   return multi_head(at.query, at.key, at.value, at.params, at.attention.mask, at.attention.settings,
-                    {}, past_of(at));
+                    want, past_of(at));
 }
 
 template <class T>
@@ -88,6 +100,10 @@ std::vector<Named<T>> tensors_of(DrawnLayer<T>& layer, MultiHeadGradients<T>& g)
   if (layer.past) {
     all.insert(all.end(), {{"past_k", &layer.past->k, &g.grad_past_k},
                            {"past_v", &layer.past->v, &g.grad_past_v}});
+  }
+  if (p.bias_k) {
+    all.insert(all.end(),
+               {{"bias_k", &*p.bias_k, &g.grad_bias_k}, {"bias_v", &*p.bias_v, &g.grad_bias_v}});
   }
   if (!p.b_q) return all;
   all.insert(all.end(), {{"b_q", &*p.b_q, &g.grad_b_q},

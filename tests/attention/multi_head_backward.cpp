@@ -1,5 +1,5 @@
 // multi_head_backward against plain loops and against central differences, over grouped heads,
-// biases, a past and every combination of masks and options.
+// biases, a past, keys of the layer's own and every combination of masks and options.
 
 #include "attnlab/attention/multi_head_backward.h"
 
@@ -16,6 +16,7 @@ using test::draw_layer;
 using test::DrawnLayer;
 using test::forward;
 using test::Named;
+using test::OwnKeys;
 using test::tensors_of;
 using test::with_options;
 
@@ -110,19 +111,51 @@ MultiHeadParams<double> wide(const MultiHeadParams<float>& from) {
                              {},
                              {},
                              {},
+                             {},
+                             {},
                              {}};
   if (from.b_q) {
     to.b_q = cast(*from.b_q), to.b_k = cast(*from.b_k);
     to.b_v = cast(*from.b_v), to.b_o = cast(*from.b_o);
   }
+  to.add_zero_attn = from.add_zero_attn;
+  if (from.bias_k) to.bias_k = cast(*from.bias_k), to.bias_v = cast(*from.bias_v);
   return to;
 }
 const MultiHeadParams<double>& wide(const MultiHeadParams<double>& from) { return from; }
 
+// The rows of the layer's own in each matrix: `learnt` [kv_heads width], if there is one, and
+// zeros.
+Doubles own_rows(const std::optional<Tensor<double>>& learnt, bool zero, std::size_t batch,
+                 std::size_t kv_heads, std::size_t width) {
+  Doubles rows;
+  for (std::size_t i = 0; i < batch * kv_heads; ++i) {
+    if (learnt) {
+      const double* row = learnt->data() + i % kv_heads * width;
+      rows.insert(rows.end(), row, row + width);
+    }
+    if (zero) rows.insert(rows.end(), width, 0.0);
+  }
+  return rows;
+}
+
+// The first of those rows, summed over the batch.
+Doubles sum_of_first(const Doubles& rows, std::size_t batch, std::size_t kv_heads,
+                     std::size_t width) {
+  const std::size_t each = rows.size() / (batch * kv_heads);
+  Doubles sum(each == 0 ? 0 : kv_heads * width);
+  for (std::size_t i = 0; i < batch * sum.size(); ++i) {
+    sum[i % sum.size()] += rows[i / width * each + i % width];
+  }
+  return sum;
+}
+
 template <class T>
-void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance, Index past = -1) {
-  INFO(test::name_of(c) << (bias ? " bias" : "") << " past " << past);
-  DrawnLayer<T> drawn = draw_layer<T>(c, bias, past);
+void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance, Index past = -1,
+                 OwnKeys own = {}) {
+  INFO(test::name_of(c) << (bias ? " bias" : "") << " past " << past << (own.bias ? " bias_k" : "")
+                        << (own.zero ? " zero" : ""));
+  DrawnLayer<T> drawn = draw_layer<T>(c, bias, past, own);
   drawn.attention.settings.kernel = kernel;
   MultiHeadGradients<T> got = differentiate(drawn);
 
@@ -139,7 +172,26 @@ void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance, Inde
   call.v =
       joined(doubles(before.v),
              project_by_loops(value, params.w_v, params.b_v, batch, m, call.kv_heads), matrices);
-  const Doubles concat = merged(reference::attend(call).output, batch, n, call.heads);
+  // Behind all others, as torch has them; no mask is about them.
+  const std::size_t masked = call.m;
+  call.m += static_cast<std::size_t>(params.own_keys());
+  call.k =
+      joined(call.k, own_rows(params.bias_k, own.zero, batch, call.kv_heads, call.d_k), matrices);
+  call.v =
+      joined(call.v, own_rows(params.bias_v, own.zero, batch, call.kv_heads, call.d_v), matrices);
+  call.sees = [sees = call.sees, masked](std::size_t b, std::size_t h, std::size_t i,
+                                         std::size_t j) { return j >= masked || sees(b, h, i, j); };
+  call.bias = [added = call.bias, masked](std::size_t b, std::size_t h, std::size_t i,
+                                          std::size_t j) {
+    return j >= masked ? 0 : added(b, h, i, j);
+  };
+  const reference::Result attention = reference::attend(call);
+  const MultiHeadResult<T> layer = forward(drawn, test::kAllMatrices);
+  const double scores = tolerance * static_cast<double>(c.m);
+  CHECK(close(*layer.attention.raw_scores, attention.raw_scores, scores));
+  CHECK(close(*layer.attention.masked_scores, attention.masked_scores, scores));
+  CHECK(close(*layer.attention.weights, attention.weights, scores));
+  const Doubles concat = merged(attention.output, batch, n, call.heads);
   const Passed o = pass_back(concat, params.w_o, doubles(drawn.grad_output), batch, n, 1);
   // The gradient of the heads, from rows back to heads.
   Tensor<double> identity({params.w_o.shape()[0], params.w_o.shape()[0]});
@@ -147,13 +199,18 @@ void check_loops(const Case& c, bool bias, Kernel kernel, double tolerance, Inde
   const Doubles grad_heads = project_by_loops(o.x, identity, std::nullopt, batch, n, call.heads);
   const reference::Gradients g = reference::differentiate(call, grad_heads);
   const Passed q = pass_back(query, params.w_q, g.grad_q, batch, n, call.heads);
-  const auto [past_k, grad_k] = cut(g.grad_k, p, call.m, call.d_k);
-  const auto [past_v, grad_v] = cut(g.grad_v, p, call.m, call.d_v);
+  const auto [given_k, own_k] = cut(g.grad_k, masked, call.m, call.d_k);
+  const auto [given_v, own_v] = cut(g.grad_v, masked, call.m, call.d_v);
+  const auto [past_k, grad_k] = cut(given_k, p, masked, call.d_k);
+  const auto [past_v, grad_v] = cut(given_v, p, masked, call.d_v);
+  const Doubles bias_k = sum_of_first(own_k, batch, call.kv_heads, call.d_k);
+  const Doubles bias_v = sum_of_first(own_v, batch, call.kv_heads, call.d_v);
   const Passed k = pass_back(key, params.w_k, grad_k, batch, m, call.kv_heads);
   const Passed v = pass_back(value, params.w_v, grad_v, batch, m, call.kv_heads);
 
   std::vector<const Doubles*> expected = {&q.x, &k.x, &v.x, &q.w, &k.w, &v.w, &o.w};
   if (past >= 0) expected.insert(expected.end(), {&past_k, &past_v});
+  if (own.bias) expected.insert(expected.end(), {&bias_k, &bias_v});
   if (bias) expected.insert(expected.end(), {&q.b, &k.b, &v.b, &o.b});
   const double size = tolerance * static_cast<double>((c.n + c.m) * c.heads * c.batch);
   const auto tensors = tensors_of(drawn, got);
@@ -191,6 +248,19 @@ TEST_CASE("gradients of a layer with a past equal plain loops, the past's its ow
     for (const Index past : {0, 4, 7}) {
       check_loops<double>(c, options % 2 == 1, Kernel::automatic, 1e-14, past);
       check_loops<double>(c, options % 2 == 0, Kernel::full, 1e-14, past);
+    }
+  }
+}
+
+TEST_CASE("keys of a layer's own are behind all others, whatever the mask, with their gradients") {
+  for (int options = 0; options < 64; ++options) {
+    const Case sizes{.batch = 2, .heads = 4, .kv_heads = 2, .n = 3, .m = 7, .d_k = 3, .d_v = 2};
+    const Case c = with_options(sizes, options);
+    for (const OwnKeys own : {OwnKeys{true, false}, {false, true}, {true, true}}) {
+      const Index past = options % 3 == 0 ? -1 : 4;
+      check_loops<double>(c, options % 2 == 1, Kernel::automatic, 1e-14, past, own);
+      check_loops<double>(c, options % 2 == 0, Kernel::full, 1e-14, past, own);
+      check_loops<float>(c, options % 2 == 1, Kernel::automatic, 5e-6, past, own);
     }
   }
 }
@@ -240,7 +310,8 @@ TEST_CASE("gradients of a layer are those of central differences") {
                      .d_v = 3};
     const Case c = with_options(sizes, options);
     INFO(test::name_of(c));
-    auto layer = draw_layer<double>(c, true, options % 4 - 1);
+    const OwnKeys own{options % 3 == 0, options % 5 == 0};
+    auto layer = draw_layer<double>(c, true, options % 4 - 1, own);
     auto gradients = differentiate(layer);
     for (const Named<double>& tensor : tensors_of(layer, gradients)) {
       INFO(tensor.name);

@@ -176,6 +176,24 @@ TEST_CASE("what is not finite reaches the weights of the heads that see it, and 
   CHECK((grad_w_v.bottomRightCorner(1, 2).array().abs() == test::kInfinity).all());
 }
 
+TEST_CASE("behind a past and own keys the mask hides the same rows of an input") {
+  // Keys 0 and 1 are the past's; of the input's three rows the mask hides the first alone.
+  const Case c{.batch = 1, .heads = 2, .kv_heads = 2, .n = 3, .m = 5, .d_k = 3, .d_v = 2};
+  auto layer = draw_layer<double>(c, true, 2, {.bias = true, .zero = true});
+  layer.attention.mask.set_boolean(Tensor<bool>({5}, {true, true, false, true, true}));
+  auto clean = differentiate(layer);
+  auto poisoned = layer;
+  poisoned.key.matrix().row(0).setConstant(test::kNan);
+  poisoned.value.matrix().row(0).setConstant(test::kInfinity);
+  auto got = differentiate(poisoned);
+  CHECK(same_gradients(layer, clean, got));
+  for (const Index seen : {1, 2}) {
+    poisoned = layer;
+    poisoned.key.matrix().row(seen).setConstant(test::kNan);
+    CHECK(differentiate(poisoned).grad_w_k->matrix().array().isNaN().all());
+  }
+}
+
 TEST_CASE("layers over axes of length 0 have gradients of 0") {
   const auto shapes = [](Index batch, Index n, Index m) {
     Case c{.batch = std::max<Index>(batch, 1),

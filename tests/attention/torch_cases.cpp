@@ -29,6 +29,10 @@ class TorchCase {
   V attribute(const std::string& key) const {
     return json_["attributes"][key].get<V>();
   }
+  // What older cases do not speak of.
+  bool attribute_or(const std::string& key, bool otherwise) const {
+    return json_["attributes"].value(key, otherwise);
+  }
   std::string dtype(const std::string& array) const {
     return json_["arrays"][array][0].get<std::string>();
   }
@@ -94,6 +98,11 @@ MultiHeadParams<T> torch_params(const TorchCase& c) {
     params.b_v = third(2);
     params.b_o = read("out_proj.bias");
   }
+  if (c.has_weight("bias_k")) {
+    params.bias_k = read("bias_k").reshaped({d_model});
+    params.bias_v = read("bias_v").reshaped({d_model});
+  }
+  params.add_zero_attn = c.attribute_or("add_zero_attn", false);
   return params;
 }
 
@@ -165,6 +174,9 @@ void check_layer_gradients(const TorchCase& c, const MultiHeadGradients<T>& grad
   }
   check_equal(c, "expected_grad_in_proj_bias", biases, tolerance);
   check_equal(c, "expected_grad_out_proj_bias", *gradients.grad_b_o, tolerance);
+  if (!c.has("expected_grad_bias_k")) return;
+  check_equal(c, "expected_grad_bias_k", *gradients.grad_bias_k, tolerance);
+  check_equal(c, "expected_grad_bias_v", *gradients.grad_bias_v, tolerance);
 }
 
 template <class T>
@@ -218,7 +230,7 @@ TEST_CASE("attention and layers agree with PyTorch") {
     }
     ++cases;
   }
-  CHECK(cases == 20);
+  CHECK(cases == 22);
 }
 
 }  // namespace

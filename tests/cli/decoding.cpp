@@ -49,7 +49,44 @@ TEST_CASE("the keys of a memory are computed once for all steps of cross-attenti
   first.insert(first.end(),
                {"--memory", memory, "--save", "present_k=" + k, "--save", "present_v=" + v});
   run.insert(run.end(), {"--past-k", k, "--past-v", v});
-  CHECK(result_of_run(first)["result"] == result_of_run(run)["result"]);
+  const auto computed = result_of_run(first)["result"];
+  CHECK(result_of_run(run)["result"] == computed);
+}
+
+TEST_CASE("a trace names all the keys and values that are attended to") {
+  const TemporaryFolder folder;
+  const std::string k = folder.write("k.json", "[[[[1, 2]], [[-1, 0.5]]]]");
+  const auto traced = [&](std::vector<std::string> run) {
+    run.insert(run.end(), {"--trace", "--quiet"});
+    return attnlab(run).out;
+  };
+  const auto shows = [](const std::string& text, const std::string& part) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  const std::vector<std::string> layer = {"multihead", "--n", "2", "--d-model", "4", "--seed", "2"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> run = layer;
+    run.insert(run.end(), more.begin(), more.end());
+    return traced(run);
+  };
+  const std::string past = with({"--past-k", k, "--past-v", k});
+  shows(past, "= concat(past_k, k)\n");
+  shows(past, "= q present_k^T\n");
+  shows(past, "= weights present_v\n");
+  shows(past, "= weights[0] . present_v[:, 0]");
+  const std::string zeros = with({"--add-zero-attn"});
+  shows(zeros, "= q concat(k, 0)^T\n");
+  shows(zeros, "= weights concat(v, 0)\n");
+  shows(zeros, " = [2, 2, 2] concat([2, 2, 2], 0)^T\n");
+  CHECK(zeros.find("](head_1") == std::string::npos);
+  shows(zeros, "= weights[0] . concat(v, 0)[:, 0]");
+  CHECK(zeros.find("present_k") == std::string::npos);
+  shows(with({}), "= q k^T\n");
+  const std::string attend =
+      traced({"attend", "--n", "2", "--d-k", "2", "--heads", "2", "--past-k", k, "--past-v", k});
+  shows(attend, "= q present_k^T\n");
+  shows(attend, "= weights present_v\n");
 }
 
 TEST_CASE("a past of a layer is refused by the name of its flag") {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "attnlab/attention/all_keys.h"
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/requirements.h"
@@ -36,6 +38,16 @@ void require_norm(std::string_view name, const std::optional<Tensor<T>>& weight,
   if (!weight || weight->shape() == Shape{d_k}) return;
   throw InputError("", name, weight->shape().str(),
                    fmt::format("need [{}], the width of a head of queries and keys", d_k));
+}
+
+// [.., own + m] as [.., m + own]: keys of the layer's own from before the others to behind them.
+template <class T>
+void put_own_keys_last(std::optional<Tensor<T>>& matrix, Index own) {
+  if (!matrix || own == 0) return;
+  const Index columns = matrix->shape()[-1];
+  for (T* row = matrix->data(); row != matrix->data() + matrix->size(); row += columns) {
+    std::rotate(row, row + own, row + columns);
+  }
 }
 
 }  // namespace
@@ -75,6 +87,12 @@ MultiHeadShape MultiHeadParams<T>::shape() const {
   require_bias("b_k", b_k, "w_k", w_k.shape());
   require_bias("b_v", b_v, "w_v", w_v.shape());
   require_bias("b_o", b_o, "w_o", w_o.shape());
+  require_bias("bias_k", bias_k, "w_k", w_k.shape());
+  require_bias("bias_v", bias_v, "w_v", w_v.shape());
+  if (bias_k.has_value() != bias_v.has_value()) {
+    throw InputError("", bias_k ? "bias_v" : "bias_k", "",
+                     "is needed: a key of the layer's own and its value come together");
+  }
   shape.bias = b_q || b_k || b_v || b_o;
   require_norm("q_norm", q_norm, shape.d_k);
   require_norm("k_norm", k_norm, shape.d_k);
@@ -110,11 +128,17 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
     result.rotated_q = rotate(result.plain_queries(), *rotations.queries, settings.threads);
     result.rotated_k = rotate(result.plain_keys(), *rotations.keys, settings.threads);
   }
-  const AllKeys<T> k(past ? &past->k : nullptr, result.keys());
-  const AllKeys<T> v(past ? &past->v : nullptr, result.v);
-  result.attention = scaled_dot_product(result.queries(), k.all(), v.all(), mask, settings, want);
-  if (want.has("present_k")) result.present_k = k.all();
-  if (want.has("present_v")) result.present_v = v.all();
+  const AllKeys<T> k(params.bias_k, params.add_zero_attn, past ? &past->k : nullptr, result.keys());
+  const AllKeys<T> v(params.bias_v, params.add_zero_attn, past ? &past->v : nullptr, result.v);
+  if (want.has("present_k")) result.present_k = k.present();
+  if (want.has("present_v")) result.present_v = v.present();
+  const MaskOfAll all(mask, params.own_keys());
+  result.attention =
+      scaled_dot_product(result.queries(), k.all(), v.all(), all.mask(), settings, want);
+  AttentionResult<T>& a = result.attention;
+  for (auto* matrix : {&a.raw_scores, &a.scores, &a.capped_scores, &a.masked_scores, &a.weights}) {
+    put_own_keys_last(*matrix, params.own_keys());
+  }
   result.concat = merge_heads(result.attention.output);
   result.output = project(result.concat, params.w_o, params.b_o, settings);
   return result;

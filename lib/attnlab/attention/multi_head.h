@@ -40,7 +40,15 @@ struct MultiHeadParams {
   double qk_norm_eps = kDefaultNormEps;
   // Queries and keys, normed or not, are rotated by their positions, see rotate.
   std::optional<double> rope_theta = std::nullopt;
+  // Keys and values of the layer's own, which every query sees behind those of the sequence: one
+  // that is learnt, bias_k [kv_heads d_k] and bias_v [kv_heads d_v], both or none, and one of
+  // zeros, as PyTorch's nn.MultiheadAttention has them (add_bias_kv, add_zero_attn). They stand
+  // nowhere: neither norm, rotation nor linear bias is theirs.
+  std::optional<Tensor<T>> bias_k = std::nullopt, bias_v = std::nullopt;
+  bool add_zero_attn = false;
 
+  // How many keys are the layer's own.
+  Index own_keys() const { return (bias_k ? 1 : 0) + (add_zero_attn ? 1 : 0); }
   // The sizes the tensors imply. Throws InputError when they do not agree with each other or are
   // not divisible by the heads, naming the tensor and both numbers.
   MultiHeadShape shape() const;
@@ -61,18 +69,18 @@ MultiHeadParams<T> draw_multi_head(const MultiHeadShape& shape, Init init, doubl
 // The matrices of one call, in the order they are computed.
 template <class T>
 struct MultiHeadResult {
-  Tensor<T> q;                         // query W_q + b_q, split   [batch, heads, n, d_k]
-  Tensor<T> k;                         // key W_k + b_k, split     [batch, kv_heads, m, d_k]
-  Tensor<T> v;                         // value W_v + b_v, split   [batch, kv_heads, m, d_v]
-  std::optional<Tensor<T>> normed_q;   // with a q_norm            [batch, heads, n, d_k]
-  std::optional<Tensor<T>> normed_k;   // with a k_norm            [batch, kv_heads, m, d_k]
-  std::optional<Tensor<T>> rotated_q;  // with a rope_theta        [batch, heads, n, d_k]
-  std::optional<Tensor<T>> rotated_k;  //                          [batch, kv_heads, m, d_k]
-  std::optional<Tensor<T>> present_k;  // past and current keys    [batch, kv_heads, p + m, d_k]
-  std::optional<Tensor<T>> present_v;  // past and current values  [batch, kv_heads, p + m, d_v]
-  AttentionResult<T> attention;        // its output: each head's  [batch, heads, n, d_v]
-  Tensor<T> concat;                    // the heads side by side   [batch, n, heads d_v]
-  Tensor<T> output;                    // concat W_o + b_o         [batch, n, d_output]
+  Tensor<T> q;                         // query W_q + b_q, split     [batch, heads, n, d_k]
+  Tensor<T> k;                         // key W_k + b_k, split       [batch, kv_heads, m, d_k]
+  Tensor<T> v;                         // value W_v + b_v, split     [batch, kv_heads, m, d_v]
+  std::optional<Tensor<T>> normed_q;   // with a q_norm              [batch, heads, n, d_k]
+  std::optional<Tensor<T>> normed_k;   // with a k_norm              [batch, kv_heads, m, d_k]
+  std::optional<Tensor<T>> rotated_q;  // with a rope_theta          [batch, heads, n, d_k]
+  std::optional<Tensor<T>> rotated_k;  //                            [batch, kv_heads, m, d_k]
+  std::optional<Tensor<T>> present_k;  // the past's keys, then k    [batch, kv_heads, p + m, d_k]
+  std::optional<Tensor<T>> present_v;  // the past's values, then v  [batch, kv_heads, p + m, d_v]
+  AttentionResult<T> attention;        // its output: each head's    [batch, heads, n, d_v]
+  Tensor<T> concat;                    // the heads side by side     [batch, n, heads d_v]
+  Tensor<T> output;                    // concat W_o + b_o           [batch, n, d_output]
 
   // Queries and keys before they are rotated, and as they meet.
   const Tensor<T>& plain_queries() const { return normed_q ? *normed_q : q; }
@@ -95,8 +103,12 @@ struct MultiHeadResult {
 // query and key of a head is normalised first (Henry et al., "Query-Key Normalization for
 // Transformers", 2020; here by its root mean square, as in Qwen3). With a rope_theta, query i is
 // rotated to position i + offset of the mask, key j to p + j, see rotate; keys of the past are
-// taken as rotated, and present_k is. Throws InputError when the shapes do not agree, and as rotate
-// does.
+// taken as rotated, and present_k is.
+//
+// Keys of the layer's own are neither in the mask nor in k, v and the present; in the matrices of
+// the attention they are the last columns, bias_k before the zeros. Dropout counts them first:
+// column j of the attention's matrices is its key (own + j) mod (own + p + m). Throws InputError
+// when the shapes do not agree, and as rotate does.
 template <class T>
 MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
                               const MultiHeadParams<T>& params, const Mask& mask,

@@ -23,20 +23,20 @@ namespace {
 
 // One of the three projections of an input, and what its gradients are called.
 struct ProjectionNames {
-  std::string_view input, weight, bias, heads, past, norm;
+  std::string_view input, weight, bias, heads, past, norm, own;
 };
-constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q", "grad_b_q",
-                                    "grad_q",     "",         "grad_q_norm"};
-constexpr ProjectionNames kKey = {"grad_key", "grad_w_k",    "grad_b_k",
-                                  "grad_k",   "grad_past_k", "grad_k_norm"};
-constexpr ProjectionNames kValue = {"grad_value", "grad_w_v",    "grad_b_v",
-                                    "grad_v",     "grad_past_v", ""};
+constexpr ProjectionNames kQuery = {"grad_query", "grad_w_q",    "grad_b_q", "grad_q",
+                                    "",           "grad_q_norm", ""};
+constexpr ProjectionNames kKey = {"grad_key",    "grad_w_k",    "grad_b_k",   "grad_k",
+                                  "grad_past_k", "grad_k_norm", "grad_bias_k"};
+constexpr ProjectionNames kValue = {"grad_value",  "grad_w_v", "grad_b_v",   "grad_v",
+                                    "grad_past_v", "",         "grad_bias_v"};
 
 // The gradients of q, k and v that those of `want` are computed from.
 Request heads_wanted(const Request& want) {
   Request heads;
   for (const ProjectionNames& names : {kQuery, kKey, kValue}) {
-    const auto parts = {names.input, names.weight, names.bias, names.past, names.norm};
+    const auto parts = {names.input, names.weight, names.bias, names.past, names.norm, names.own};
     if (std::any_of(parts.begin(), parts.end(), [&](auto name) { return want.has(name); })) {
       heads.add(names.heads);
     }
@@ -177,9 +177,9 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads
 }  // namespace
 
 Request all_layer_gradients() {
-  return {"grad_query", "grad_key",    "grad_value",  "grad_w_q",    "grad_b_q",
-          "grad_w_k",   "grad_b_k",    "grad_w_v",    "grad_b_v",    "grad_w_o",
-          "grad_b_o",   "grad_past_k", "grad_past_v", "grad_q_norm", "grad_k_norm"};
+  return {"grad_query",  "grad_key",    "grad_value",  "grad_w_q",    "grad_b_q",   "grad_w_k",
+          "grad_b_k",    "grad_w_v",    "grad_b_v",    "grad_w_o",    "grad_b_o",   "grad_past_k",
+          "grad_past_v", "grad_q_norm", "grad_k_norm", "grad_bias_k", "grad_bias_v"};
 }
 
 template <class T>
@@ -207,19 +207,24 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
 
   const Tensor<T> grad_heads = project_heads<T>(grad_output, transposed(params.w_o, settings),
                                                 std::nullopt, shape.heads, settings);
-  const AllKeys<T> k(past ? &past->k : nullptr, forward.keys());
-  const AllKeys<T> v(past ? &past->v : nullptr, forward.v);
-  AttentionGradients<T> attention = scaled_dot_product_backward(forward.queries(), k.all(), v.all(),
-                                                                grad_heads, mask, settings, heads);
-  const auto take_apart = [&](const ProjectionNames& names, const AllKeys<T>& keys,
-                              std::optional<Tensor<T>>& gradient,
-                              std::optional<Tensor<T>>& grad_past) {
-    if (!gradient) return;
-    if (past && want.has(names.past)) grad_past = keys.past_of(*gradient);
-    gradient = keys.current_of(*std::move(gradient));
-  };
-  take_apart(kKey, k, attention.grad_k, gradients.grad_past_k);
-  take_apart(kValue, v, attention.grad_v, gradients.grad_past_v);
+  const AllKeys<T> k(params.bias_k, params.add_zero_attn, past ? &past->k : nullptr,
+                     forward.keys());
+  const AllKeys<T> v(params.bias_v, params.add_zero_attn, past ? &past->v : nullptr, forward.v);
+  const MaskOfAll all(mask, params.own_keys());
+  AttentionGradients<T> attention = scaled_dot_product_backward(
+      forward.queries(), k.all(), v.all(), grad_heads, all.mask(), settings, heads);
+  const auto take_apart =
+      [&](const ProjectionNames& names, const AllKeys<T>& keys, std::optional<Tensor<T>>& gradient,
+          std::optional<Tensor<T>>& grad_past, std::optional<Tensor<T>>& grad_bias) {
+        if (!gradient) return;
+        if (past && want.has(names.past)) grad_past = keys.past_of(*gradient);
+        if (params.bias_k && want.has(names.own)) {
+          grad_bias = sum_of_rows(merge_heads(keys.bias_of(*gradient)));
+        }
+        gradient = keys.current_of(*std::move(gradient));
+      };
+  take_apart(kKey, k, attention.grad_k, gradients.grad_past_k, gradients.grad_bias_k);
+  take_apart(kValue, v, attention.grad_v, gradients.grad_past_v, gradients.grad_bias_v);
   const Rotations rotations = layer_rotations(params.rope_theta, mask, m);
   const auto turn_back = [&](std::optional<Tensor<T>>& grad, const std::optional<Rotary>& rotary) {
     if (grad && rotary) grad = rotate_back(*std::move(grad), *rotary, settings.threads);
@@ -250,7 +255,7 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
         }
         if (want.has(names.weight)) {
           const bool keys = names.input != kQuery.input;
-          const TakesPart takes_part(mask, count, keys, keys ? k.before() : 0);
+          const TakesPart takes_part(all.mask(), count, keys, keys ? k.before() : 0);
           grad_w = weight_gradient(x, grad, count, takes_part, settings);
         }
         if (b && want.has(names.bias)) grad_b = sum_of_rows(grad);

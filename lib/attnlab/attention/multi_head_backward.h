@@ -5,8 +5,8 @@
 namespace attnlab {
 
 // The gradients of a loss with respect to the inputs and weights of one layer, each of the shape of
-// what it belongs to. Those not asked for, those of biases and norms the layer has not, and those
-// of a past where there is none are absent.
+// what it belongs to. Those not asked for, those of biases and norms the layer has not (of bias_k
+// and bias_v too), and those of a past where there is none are absent.
 template <class T>
 struct MultiHeadGradients {
   std::optional<Tensor<T>> grad_query;  // [batch, n, d_query]
@@ -15,8 +15,9 @@ struct MultiHeadGradients {
   std::optional<Tensor<T>> grad_w_q, grad_b_q, grad_w_k, grad_b_k, grad_w_v, grad_b_v;
   std::optional<Tensor<T>> grad_w_o, grad_b_o;
   std::optional<Tensor<T>> grad_q_norm, grad_k_norm;  // [d_k]
-  std::optional<Tensor<T>> grad_past_k;               // [batch, kv_heads, p, d_k]
-  std::optional<Tensor<T>> grad_past_v;               // [batch, kv_heads, p, d_v]
+  std::optional<Tensor<T>> grad_bias_k, grad_bias_v;
+  std::optional<Tensor<T>> grad_past_k;  // [batch, kv_heads, p, d_k]
+  std::optional<Tensor<T>> grad_past_v;  // [batch, kv_heads, p, d_v]
 };
 
 // The names of every gradient there can be.
@@ -33,11 +34,12 @@ Request all_layer_gradients();
 //     grad_b_q    = sum of its rows
 //     grad_query  = grad_q w_q^T
 //
-// and k and v alike (the chain rule), once a past has taken the rows of its keys from grad_k and
-// grad_v; matrices of all batch entries add up in those of weights and biases. Where one tensor is
-// given as several inputs, as x in self-attention, its gradient is the sum of theirs. grad_b_k is 0
-// but for rounding unless there is a softcap, a past, a norm or a rotation: a key bias adds the
-// same to all scores of a row, which changes no weight.
+// and k and v alike (the chain rule), once the keys of a past and of the layer's own have taken
+// their rows from grad_k and grad_v; matrices of all batch entries add up in those of weights and
+// biases. Where one tensor is given as several inputs, as x in self-attention, its gradient is the
+// sum of theirs. grad_b_k is 0 but for rounding unless there is a softcap, a past, a norm, a
+// rotation or a key of the layer's own: a key bias adds the same to all scores of a row, which
+// changes no weight.
 //
 // `forward` is what multi_head returned for the same arguments, its q, k and v, as they are, normed
 // and rotated, and concat. A row of an input that the mask hides altogether (a key that no query

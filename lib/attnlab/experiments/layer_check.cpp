@@ -27,7 +27,10 @@ MultiHeadParams<T> params_of(const MultiheadResult& layer) {
           .q_norm = optional(layer.q_norm),
           .k_norm = optional(layer.k_norm),
           .qk_norm_eps = layer.call->qk_norm_eps,
-          .rope_theta = layer.call->rope_theta};
+          .rope_theta = layer.call->rope_theta,
+          .bias_k = optional(layer.bias_k),
+          .bias_v = optional(layer.bias_v),
+          .add_zero_attn = layer.call->add_zero_attn};
 }
 
 // Where a layer is differentiated.
@@ -152,8 +155,8 @@ class LayerCheck {
 }  // namespace
 
 Request checked_matrices() {
-  return {"x",   "memory", "query", "key", "value", "w_q",    "b_q",   "w_k",
-          "b_k", "w_v",    "b_v",   "w_o", "b_o",   "q_norm", "k_norm"};
+  return {"x",   "memory", "query", "key", "value",  "w_q",    "b_q",    "w_k",   "b_k",
+          "w_v", "b_v",    "w_o",   "b_o", "q_norm", "k_norm", "bias_k", "bias_v"};
 }
 
 std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tolerance,
@@ -182,6 +185,8 @@ std::vector<GradientCheck> check_layer(const MultiheadResult& layer, double tole
   check.bias("b_o", &Params::b_o, g.grad_b_o);
   check.bias("q_norm", &Params::q_norm, g.grad_q_norm);
   check.bias("k_norm", &Params::k_norm, g.grad_k_norm);
+  check.bias("bias_k", &Params::bias_k, g.grad_bias_k);
+  check.bias("bias_v", &Params::bias_v, g.grad_bias_v);
   check.past("past_k", &Past<double>::k, g.grad_past_k);
   check.past("past_v", &Past<double>::v, g.grad_past_v);
   return std::move(check.rows);

@@ -60,6 +60,24 @@ std::optional<Index> heads_in(const TensorArchive& file, const char* key) {
   return heads;
 }
 
+// bias_k or bias_v, which torch keeps as [1, 1, width].
+template <class T>
+Tensor<T> own_key(Tensor<T> tensor, const std::string& path, const std::string& name) {
+  const Shape shape = tensor.shape();
+  if (shape != Shape{shape.size()} && shape != Shape{1, 1, shape.size()}) {
+    throw InputError(path, name, shape.str(), "need [width] or [1, 1, width]");
+  }
+  return std::move(tensor).reshaped({shape.size()});
+}
+
+bool says_true(const TensorArchive& file, const char* key) {
+  const auto entry = file.metadata().find(key);
+  if (entry == file.metadata().end() || entry->second == "false") return false;
+  if (entry->second == "true") return true;
+  throw InputError(file.path(), std::string("__metadata__.") + key, entry->second,
+                   "need true or false");
+}
+
 // By the name, or where that says nothing the first bytes.
 std::unique_ptr<TensorArchive> open_layer(const std::string& path) {
   InputFile file(path, "params");
@@ -80,8 +98,9 @@ LayerFile::LayerFile(const std::string& path, const LayerChoice& choice,
       layer_.prefix.empty() ? "" : ", its names beginning with " + printable(layer_.prefix)));
   if (!layer_.layout->note.empty()) notes.emplace_back(layer_.layout->note);
   const auto read = [&](const LayerPiece& piece) {
+    if (piece.name.empty()) return;
     const std::string name = layer_.prefix + std::string(piece.name);
-    if (!piece.name.empty() && !tensors_.contains(name) && file->has(name)) {
+    if (!tensors_.contains(name) && file->has(name)) {
       tensors_.emplace(name, file->read(name, notes));
     }
   };
@@ -90,6 +109,7 @@ LayerFile::LayerFile(const std::string& path, const LayerChoice& choice,
   for (const LayerPiece* piece : layer_.layout->norms()) read(*piece);
   heads_ = heads_in(*file, "heads");
   kv_heads_ = heads_in(*file, "kv_heads");
+  add_zero_attn_ = says_true(*file, "add_zero_attn");
 }
 
 Index LayerFile::kv_heads(Index heads) const {
@@ -139,12 +159,20 @@ MultiHeadParams<T> LayerFile::params(Index heads, Index kv_heads) const {
   params.b_o = bias(layout.b_o);
   params.q_norm = bias(layout.q_norm);
   params.k_norm = bias(layout.k_norm);
+  const auto own = [&](const LayerPiece& piece) -> std::optional<Tensor<T>> {
+    const std::string name = layer_.prefix + std::string(piece.name);
+    const auto found = tensors_.find(name);
+    if (piece.name.empty() || found == tensors_.end()) return std::nullopt;
+    return own_key(found->second.cast<T>(), path_, name);
+  };
+  params.bias_k = own(layout.bias_k);
+  params.bias_v = own(layout.bias_v);
   return params;
 }
 
 template <class T>
 LayerTensors layer_tensors(const MultiHeadParams<T>& params, DType dtype) {
-  LayerTensors layer{{}, params.heads, params.kv_heads};
+  LayerTensors layer{{}, params.heads, params.kv_heads, params.add_zero_attn};
   const auto add = [&](const char* name, const Tensor<T>& tensor) {
     layer.tensors.push_back({name, AnyTensor(tensor).cast(dtype)});
   };
@@ -161,13 +189,16 @@ LayerTensors layer_tensors(const MultiHeadParams<T>& params, DType dtype) {
   add_bias("b_o", params.b_o);
   add_bias("q_norm", params.q_norm);
   add_bias("k_norm", params.k_norm);
+  add_bias("bias_k", params.bias_k);
+  add_bias("bias_v", params.bias_v);
   return layer;
 }
 
 void write_layer(const std::string& path, const LayerTensors& layer, std::string_view field) {
-  write_safetensors(
-      path, layer.tensors, field,
-      {{"heads", std::to_string(layer.heads)}, {"kv_heads", std::to_string(layer.kv_heads)}});
+  std::map<std::string, std::string> metadata = {{"heads", std::to_string(layer.heads)},
+                                                 {"kv_heads", std::to_string(layer.kv_heads)}};
+  if (layer.add_zero_attn) metadata.emplace("add_zero_attn", "true");
+  write_safetensors(path, layer.tensors, field, metadata);
 }
 
 template <class T>
@@ -176,8 +207,8 @@ void round_params(MultiHeadParams<T>& params, DType dtype) {
     tensor = AnyTensor(std::move(tensor)).cast(dtype).template cast<T>();
   };
   for (Tensor<T>* weight : {&params.w_q, &params.w_k, &params.w_v, &params.w_o}) round(*weight);
-  for (auto* bias :
-       {&params.b_q, &params.b_k, &params.b_v, &params.b_o, &params.q_norm, &params.k_norm}) {
+  for (auto* bias : {&params.b_q, &params.b_k, &params.b_v, &params.b_o, &params.q_norm,
+                     &params.k_norm, &params.bias_k, &params.bias_v}) {
     if (*bias) round(**bias);
   }
 }

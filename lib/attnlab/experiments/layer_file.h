@@ -27,6 +27,8 @@ class LayerFile {
   // The key and value heads: those that the file says, or as many as the widths of w_q and w_k
   // leave room for when there are `heads` query heads.
   Index kv_heads(Index heads) const;
+  // Whether the file says that the layer has a key and a value of zeros (attnlab files may).
+  bool add_zero_attn() const { return add_zero_attn_; }
 
   // Rounds the tensors to `dtype`. What only that makes infinite is said in `notes`.
   void round_to(DType dtype, std::vector<std::string>& notes);
@@ -40,12 +42,14 @@ class LayerFile {
   FoundLayer layer_;
   std::map<std::string, AnyTensor> tensors_;  // as the file has them, by their names in it
   std::optional<Index> heads_, kv_heads_;
+  bool add_zero_attn_ = false;
 };
 
 // A layer as a file in the attnlab layout holds it.
 struct LayerTensors {
   std::vector<NamedTensor> tensors;
   Index heads = 1, kv_heads = 1;
+  bool add_zero_attn = false;
 };
 
 template <class T>

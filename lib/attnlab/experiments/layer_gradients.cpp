@@ -8,9 +8,10 @@ namespace attnlab {
 namespace {
 
 // Those that are not of an input, whose names are the same on both sides.
-constexpr std::array<std::string_view, 12> kWeights = {
-    "grad_w_q", "grad_b_q", "grad_w_k",    "grad_b_k",    "grad_w_v",    "grad_b_v",
-    "grad_w_o", "grad_b_o", "grad_q_norm", "grad_k_norm", "grad_past_k", "grad_past_v"};
+constexpr std::array<std::string_view, 14> kWeights = {
+    "grad_w_q",    "grad_b_q",    "grad_w_k",    "grad_b_k",    "grad_w_v",
+    "grad_b_v",    "grad_w_o",    "grad_b_o",    "grad_q_norm", "grad_k_norm",
+    "grad_past_k", "grad_past_v", "grad_bias_k", "grad_bias_v"};
 
 template <class T>
 Tensor<T> sum(Tensor<T> a, const Tensor<T>& b) {
@@ -87,6 +88,8 @@ LayerGradients layer_gradients(const LayerInputs& inputs, MultiHeadGradients<T> 
   keep_weight("grad_k_norm", gradients.grad_k_norm, result.grad_k_norm);
   keep_weight("grad_past_k", gradients.grad_past_k, result.grad_past_k);
   keep_weight("grad_past_v", gradients.grad_past_v, result.grad_past_v);
+  keep_weight("grad_bias_k", gradients.grad_bias_k, result.grad_bias_k);
+  keep_weight("grad_bias_v", gradients.grad_bias_v, result.grad_bias_v);
   return result;
 }
 

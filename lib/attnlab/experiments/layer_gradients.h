@@ -33,6 +33,7 @@ struct LayerGradients {
   std::optional<AnyTensor> grad_x, grad_memory, grad_query, grad_key, grad_value;
   std::optional<AnyTensor> grad_w_q, grad_b_q, grad_w_k, grad_b_k, grad_w_v, grad_b_v;
   std::optional<AnyTensor> grad_w_o, grad_b_o, grad_q_norm, grad_k_norm, grad_past_k, grad_past_v;
+  std::optional<AnyTensor> grad_bias_k, grad_bias_v;
 
   static constexpr auto fields() {
     using R = LayerGradients;
@@ -63,8 +64,8 @@ struct LayerGradients {
               {.formula = "key^T grad_k", .shape = "[d_key, kv_heads d_k]"}),
         field("grad_b_k", &R::grad_b_k,
               "how the loss of --grad-output changes with b_k: not at all, but for rounding, "
-              "without a softcap, a past, a norm or a rotation, for b_k moves all scores of a row "
-              "alike",
+              "without a softcap, a past, a norm, a rotation or keys of the layer's own, for b_k "
+              "moves all scores of a row alike",
               {.formula = "sum of the rows of grad_k", .shape = "[kv_heads d_k]"}),
         field("grad_w_v", &R::grad_w_v, "how the loss of --grad-output changes with w_v",
               {.formula = "value^T grad_v", .shape = "[d_value, kv_heads d_v]"}),
@@ -87,7 +88,13 @@ struct LayerGradients {
               {.shape = "[batch, kv_heads, p, d_k]"}),
         field("grad_past_v", &R::grad_past_v,
               "how the loss of --grad-output changes with past_v, where there is a past",
-              {.shape = "[batch, kv_heads, p, d_v]"}));
+              {.shape = "[batch, kv_heads, p, d_v]"}),
+        field("grad_bias_k", &R::grad_bias_k,
+              "how the loss of --grad-output changes with bias_k, where the layer has it",
+              {.shape = "[kv_heads d_k]"}),
+        field("grad_bias_v", &R::grad_bias_v,
+              "how the loss of --grad-output changes with bias_v, where the layer has it",
+              {.shape = "[kv_heads d_v]"}));
   }
 };
 

@@ -5,10 +5,6 @@ namespace {
 
 constexpr bool kTransposed = true;
 
-// nn.MultiheadAttention (torch/nn/modules/activation.py): bias_k and bias_v are a key and a value
-// of their own, put behind those of the input.
-constexpr std::array<std::string_view, 2> kTorchRefused = {"bias_k", "bias_v"};
-
 constexpr std::array<LayerLayout, 6> kLayouts = {{
     {.kind = ParamsLayout::attnlab,
      .w_q = {"w_q"},
@@ -20,7 +16,10 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_v = {"b_v"},
      .b_o = {"b_o"},
      .q_norm = {"q_norm"},
-     .k_norm = {"k_norm"}},
+     .k_norm = {"k_norm"},
+     .bias_k = {"bias_k"},
+     .bias_v = {"bias_v"}},
+    // nn.MultiheadAttention, torch/nn/modules/activation.py.
     {.kind = ParamsLayout::torch,
      .w_q = {"in_proj_weight", kTransposed, 0, 3},
      .w_k = {"in_proj_weight", kTransposed, 1, 3},
@@ -30,7 +29,8 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_k = {"in_proj_bias", false, 1, 3},
      .b_v = {"in_proj_bias", false, 2, 3},
      .b_o = {"out_proj.bias"},
-     .refused = kTorchRefused},
+     .bias_k = {"bias_k"},
+     .bias_v = {"bias_v"}},
     // With kdim or vdim the three projections are kept apart.
     {.kind = ParamsLayout::torch,
      .w_q = {"q_proj_weight", kTransposed},
@@ -41,7 +41,8 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .b_k = {"in_proj_bias", false, 1, 3},
      .b_v = {"in_proj_bias", false, 2, 3},
      .b_o = {"out_proj.bias"},
-     .refused = kTorchRefused},
+     .bias_k = {"bias_k"},
+     .bias_v = {"bias_v"}},
     // Hugging Face transformers, models/bert/modeling_bert.py: encoder.layer.N.
     {.kind = ParamsLayout::bert,
      .w_q = {"attention.self.query.weight", kTransposed},

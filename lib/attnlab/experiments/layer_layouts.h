@@ -31,13 +31,16 @@ struct LayerLayout {
   // has.
   LayerPiece b_q, b_k, b_v, b_o;
   LayerPiece q_norm = {}, k_norm = {};
+  LayerPiece bias_k = {}, bias_v = {};
   // Tensors that would change the result in ways that no MultiHeadParams has.
   std::array<std::string_view, 2> refused = {};
   // What the model does around these weights that is left to the user.
   std::string_view note = {};
 
   std::array<const LayerPiece*, 4> weights() const { return {&w_q, &w_k, &w_v, &w_o}; }
-  std::array<const LayerPiece*, 4> biases() const { return {&b_q, &b_k, &b_v, &b_o}; }
+  std::array<const LayerPiece*, 6> biases() const {
+    return {&b_q, &b_k, &b_v, &b_o, &bias_k, &bias_v};
+  }
   std::array<const LayerPiece*, 2> norms() const { return {&q_norm, &k_norm}; }
   std::string_view name() const {
     return kChoiceNames<ParamsLayout>[static_cast<std::size_t>(kind)];

@@ -45,6 +45,7 @@ struct LayerOptions {
   std::optional<double> qk_norm_eps;
   Init init = Init::xavier_uniform;
   std::optional<double> std;
+  bool add_zero_attn = false;
   FilePath save_params;
 
   static constexpr auto fields() {
@@ -73,6 +74,9 @@ struct LayerOptions {
         field("init", &O::init, "how the weights are drawn"),
         field("std", &O::std, "standard deviation of weights drawn as normal (0.02 unless given)",
               {.range = at_least(0.0)}),
+        field("add_zero_attn", &O::add_zero_attn,
+              "a key and a value of zeros behind all others, seen by every query, as in PyTorch's "
+              "nn.MultiheadAttention"),
         field("save_params", &O::save_params, "write the layer in the attnlab layout",
               {.unit = "FILE.safetensors"}));
   }

@@ -103,16 +103,16 @@ void set_diagonal(Mask& mask, const MaskOptions& options, const PositionOptions&
     for (const Index length : lengths) offsets.push_back(length - n);
   } else if (options.align == Align::automatic && past > 0) {
     offsets = {past};
-    name = fmt::format("after the {} past keys", past);
+    name = fmt::format("after the {} past {}", past, past == 1 ? "key" : "keys");
   } else {
     offsets = {0};
     name = "top-left";
   }
   if (used && n != m) {
     const Index first = offsets[0];
-    notes.push_back(
-        fmt::format("mask: {} queries and {} keys are aligned {}: query 0 stands at key {}{}", n, m,
-                    name, first, offsets.size() > 1 ? " in the first batch entry" : ""));
+    notes.push_back(fmt::format("mask: {} {} and {} {} are aligned {}: query 0 stands at key {}{}",
+                                n, n == 1 ? "query" : "queries", m, m == 1 ? "key" : "keys", name,
+                                first, offsets.size() > 1 ? " in the first batch entry" : ""));
   }
   mask.set_offsets(std::move(offsets));
 }

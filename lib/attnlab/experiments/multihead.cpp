@@ -187,6 +187,8 @@ void keep_params(const MultiHeadParams<T>& params, const Request& want, DType dt
   keep_bias("b_o", params.b_o, result.b_o);
   keep_bias("q_norm", params.q_norm, result.q_norm);
   keep_bias("k_norm", params.k_norm, result.k_norm);
+  keep_bias("bias_k", params.bias_k, result.bias_k);
+  keep_bias("bias_v", params.bias_v, result.bias_v);
 }
 
 template <class T>
@@ -295,8 +297,9 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
   keep_params(params, want, dtype, result);
   keep_inputs(inputs, want, result);
   result.empty_rows = layer.attention.empty_rows;
-  result.call = MultiheadCall{std::move(mask),   std::move(given_past), settings, params.kv_heads,
-                              params.rope_theta, params.qk_norm_eps,    layout};
+  result.call = MultiheadCall{
+      std::move(mask),    std::move(given_past), settings, params.kv_heads, params.rope_theta,
+      params.qk_norm_eps, params.add_zero_attn,  layout};
   result.notes = std::move(notes);
   return result;
 }
@@ -340,6 +343,7 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
     MultiHeadParams<T> params =
         file ? read_params<T>(*file, layer, options.sizes)
              : draw_params<T>(layer, options.sizes, inputs ? &*inputs : nullptr, seed, notes);
+    params.add_zero_attn = layer.add_zero_attn || (file && file->add_zero_attn());
     if (!file) round_params(params, dtype);
     params.rope_theta = options.positions.rope_theta;
     set_norm_eps(layer, params);

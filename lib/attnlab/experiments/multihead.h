@@ -63,6 +63,7 @@ struct MultiheadCall {
   Index kv_heads = 1;
   std::optional<double> rope_theta;
   double qk_norm_eps = kDefaultNormEps;
+  bool add_zero_attn = false;
   HeadLayout layout;
 };
 
@@ -70,7 +71,7 @@ struct MultiheadResult {
   std::optional<AnyTensor> x, memory, query, key, value;
   std::optional<AnyTensor> w_q, b_q, w_k, b_k, w_v, b_v, q, k, v;
   std::optional<AnyTensor> q_norm, k_norm, normed_q, normed_k, rotated_q, rotated_k;
-  std::optional<AnyTensor> present_k, present_v;
+  std::optional<AnyTensor> present_k, present_v, bias_k, bias_v;
   AttentionMatrices attention;
   std::optional<AnyTensor> heads, concat, w_o, b_o, output;
   LayerGradients gradients;
@@ -116,6 +117,10 @@ struct MultiheadResult {
               {.formula = "concat(past_k, k)", .shape = "[batch, kv_heads, p + m, d_k]"}),
         field("present_v", &R::present_v, "past and current values: the past of the next step",
               {.formula = "concat(past_v, v)", .shape = "[batch, kv_heads, p + m, d_v]"}),
+        field("bias_k", &R::bias_k,
+              "a key of the layer's own behind all others, which every query sees",
+              {.shape = "[kv_heads d_k]"}),
+        field("bias_v", &R::bias_v, "the value of that key", {.shape = "[kv_heads d_v]"}),
         group("", &R::attention, "weights"),
         field("heads", &R::heads, "what each head found: its values, averaged with its weights",
               {.formula = "weights v", .shape = "[.., heads, n, d_v]"}),
