@@ -15,11 +15,8 @@ float16 2e-3, bfloat16 2e-2 (ONNX rounds to 16 bits after each step, attnlab onc
 code: 0 all passed, 1 some failed, 2 nothing could be run.
 """
 
-import argparse
 import json
 import re
-import struct
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -30,11 +27,12 @@ try:
     import numpy as np
     import onnx
     from onnx import numpy_helper
+
+    import conformance
+    from conformance import Skipped
 except ImportError as error:
     print(f"needs the {error.name} package: pip install onnx numpy", file=sys.stderr)
     sys.exit(2)
-
-BINARY = Path(__file__).resolve().parent.parent / "build" / "release" / "attnlab"
 
 # Before 1.22 the package added the mask before the softcap (which undoes it) and counted the modes
 # of qk_matmul_output the other way round; its cases were corrected since.
@@ -65,10 +63,6 @@ TOLERANCE = {  # rtol, atol
     "float16": (2e-3, 2e-3),
     "bfloat16": (2e-2, 2e-2),
 }
-
-
-class Skipped(Exception):
-    """A case that says something attnlab has no word for."""
 
 
 @dataclass
@@ -142,28 +136,12 @@ def is_bfloat16(array):
     return array.dtype.name == "bfloat16"
 
 
-def write_safetensors(path, tensors):
-    """safetensors has bfloat16, which .npy has not: a length, a JSON header, the bytes."""
-    header, data = {}, b""
-    names = {"bfloat16": "BF16", "float32": "F32", "bool": "BOOL", "int64": "I64"}
-    for name, array in tensors.items():
-        raw = np.ascontiguousarray(array).tobytes()
-        header[name] = {
-            "dtype": names[array.dtype.name],
-            "shape": list(array.shape),
-            "data_offsets": [len(data), len(data) + len(raw)],
-        }
-        data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
 def write_inputs(case, folder):
     """Where each input stands, as attnlab is told."""
     if any(is_bfloat16(array) for array in case.inputs.values()):
         file = folder / "inputs.safetensors"
-        write_safetensors(file, case.inputs)
+        # It has bfloat16, which .npy has not.
+        conformance.write_safetensors(file, case.inputs)
         return {role: f"{file}:{role}" for role in case.inputs}
     for role, array in case.inputs.items():
         np.save(folder / f"{role}.npy", array)
@@ -218,19 +196,11 @@ def read_output(path):
     return np.array(json.loads(path.read_text()), dtype=object).astype(np.float64)
 
 
-def difference(got, expected):
+def wrong_with(got, expected):
     """What is wrong with an output, or nothing."""
-    if got.shape != expected.shape:
-        return f"shape {got.shape}, expected {expected.shape}"
     if not is_bfloat16(expected) and got.dtype != expected.dtype:
         return f"dtype {got.dtype}, expected {expected.dtype}"
-    rtol, atol = TOLERANCE[expected.dtype.name]
-    got, expected = got.astype(np.float64), expected.astype(np.float64)
-    if np.allclose(got, expected, rtol=rtol, atol=atol, equal_nan=True):
-        return None
-    with np.errstate(invalid="ignore"):
-        error = np.abs(got - expected)
-    return f"largest error {np.nanmax(error):.3g}, allowed {atol:g} + {rtol:g} |expected|"
+    return conformance.difference(got, expected, TOLERANCE[expected.dtype.name])
 
 
 def run_case(case, binary, show_command):
@@ -246,59 +216,35 @@ def run_case(case, binary, show_command):
         if show_command:
             print(" ".join(command).replace(f"{folder}/", ""))
             return None
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        if result.returncode:
-            return f"exit {result.returncode}: {result.stderr.strip()[:200]}"
+        if (failure := conformance.run(command)) is not None:
+            return failure
         wrong = (
-            (role, difference(read_output(path), case.expected[role]))
+            (role, wrong_with(read_output(path), case.expected[role]))
             for role, path in outputs.items()
         )
         return next((f"{role}: {why}" for role, why in wrong if why), None)
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--binary", type=Path, default=BINARY, help="default: build/release/attnlab")
-    parser.add_argument("--only", metavar="REGEX", default="", help="cases whose names match")
-    parser.add_argument("--commands", action="store_true", help="print the commands, run none")
-    parser.add_argument("--verbose", action="store_true", help="name the passed and skipped too")
-    return parser.parse_args()
+def load_case(name, load):
+    # The same node written out in other operators, with the same arrays.
+    if "_expanded" in name:
+        raise Skipped("the same as the case without _expanded")
+    return load()
 
 
 def main():
-    arguments = parse_arguments()
+    arguments = conformance.parse_arguments(__doc__)
     version = tuple(int(part) for part in re.findall(r"\d+", onnx.__version__)[:2])
     if version < OLDEST_PACKAGE:
         print(f"onnx: got {onnx.__version__}, need 1.22 or later", file=sys.stderr)
         return 2
-    if not arguments.commands and not arguments.binary.is_file():
-        print(f"{arguments.binary}: not there; build it with scripts/run", file=sys.stderr)
-        return 2
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, load in all_cases():
-        if not re.search(arguments.only, name):
-            continue
-        try:
-            # The same node written out in other operators, with the same arrays.
-            if "_expanded" in name:
-                raise Skipped("the same as the case without _expanded")
-            wrong = run_case(load(), arguments.binary, arguments.commands)
-            outcome, why = ("failed", wrong) if wrong else ("passed", "")
-        except Skipped as reason:
-            outcome, why = "skipped", str(reason)
-        except subprocess.TimeoutExpired:
-            outcome, why = "failed", "no end within 60 s"
-        counts[outcome] += 1
-        if outcome == "failed" or (arguments.verbose and not arguments.commands):
-            print(f"{outcome}: {name}{': ' if why else ''}{why}", flush=True)
-    if arguments.commands:
-        return 0
-    print(f"onnx {onnx.__version__}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-    if not counts["passed"] and not counts["failed"]:
-        return 2
-    return 1 if counts["failed"] else 0
+    cases = [(name, lambda n=name, l=load: load_case(n, l)) for name, load in all_cases()]
+    return conformance.run_cases(
+        f"onnx {onnx.__version__}",
+        cases,
+        lambda case: run_case(case, arguments.binary, arguments.commands),
+        arguments,
+    )
 
 
 if __name__ == "__main__":
