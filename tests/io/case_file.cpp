@@ -54,6 +54,10 @@ TEST_CASE("a folder without a case.json is none") {
   CHECK_FALSE(is_case(folder.path(".")));
   CHECK_FALSE(is_case(folder.file("case.json", "{}")));
   CHECK_FALSE(is_case(folder.path("nowhere")));
+  const fs::path here = fs::current_path();
+  fs::current_path(folder.path("."));
+  CHECK_FALSE(is_case(""));
+  fs::current_path(here);
   CHECK(contains(error_of([&] { read_case(folder.path("nowhere"), "a"); }), "cannot be read"));
 }
 

@@ -153,8 +153,9 @@ void check_replaceable(const std::string& path, std::string_view field) {
 }  // namespace
 
 bool is_case(const std::string& path) {
+  // Without a path that would be a file where the user happens to be.
   std::error_code error;
-  return fs::is_regular_file(file_of(path), error);
+  return !path.empty() && fs::is_regular_file(file_of(path), error);
 }
 
 CaseDescription read_case(const std::string& path, std::string_view field) {
