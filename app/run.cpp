@@ -57,8 +57,7 @@ int Run::stdin_readers() const {
     std::string path;
     if (const auto* source = std::get_if<TensorSource*>(&option.value)) path = (*source)->path;
     // Of the options that are a file, these are written.
-    const bool written =
-        option.name == "output" || option.name == "save_params" || option.name == "save_case";
+    const bool written = option.name == "output" || option.name == "save_params";
     if (const auto* file = std::get_if<FilePath*>(&option.value); file != nullptr && !written) {
       path = (*file)->path;
     }

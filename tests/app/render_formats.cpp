@@ -79,6 +79,17 @@ TEST_CASE("JSON carries command, version, options, notes and the result") {
         "}\n");
 }
 
+TEST_CASE("JSON names the narrowest dtype of the matrices, shown or not, and none without") {
+  test::SampleResult result = test::sample_result();
+  const auto text = [&] { return render_json({"attend", {}, result_of(result), {}}, {}); };
+  result.weights = AnyTensor(Tensor<BFloat16>({1}));
+  CHECK(test::contains(text(), "  \"dtype\": \"bfloat16\",\n"));
+  result.weights.reset();
+  CHECK(test::contains(text(), "  \"dtype\": \"float32\",\n"));
+  result.output.reset();
+  CHECK_FALSE(test::contains(text(), "dtype"));
+}
+
 TEST_CASE("rows in JSON are objects, one a line") {
   const test::SampleRows result = test::sample_rows();
   const std::string text = render_json({"variance", {}, result_of(result), {}}, {});

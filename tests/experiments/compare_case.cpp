@@ -96,7 +96,7 @@ TEST_CASE("the first matrix that departs is told with its place and the step it 
   CHECK(result.head == 1);
   CHECK(result.row == 3);
   CHECK(result.column == 2);
-  CHECK(row_of(result, "weights").first_apart == "[1, 3, 2]");
+  CHECK(row_of(result, "weights").first_apart.value() == "[1, 3, 2]");
   CHECK(row_of(result, "weights").b == .875);
   CHECK(row_of(result, "weights").error_ratio.value() > 1e4);
   CHECK(says(result,

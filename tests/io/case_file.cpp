@@ -94,6 +94,7 @@ TEST_CASE("a case may replace nothing, an empty folder or a case, and no other")
   CHECK(refused(folder.path("empty")).empty());
   fs::create_directory(folder.path("other"));
   folder.file("other/thesis.txt", "x");
+  CHECK(contains(refused("-"), "save_case: got -, need a folder"));
   CHECK(contains(refused(folder.path("other")), "is a folder and no case: it is left as it is"));
 
   const std::string path = case_of(folder, case_json(sample()));

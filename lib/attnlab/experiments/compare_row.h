@@ -21,7 +21,8 @@ struct CompareRow {
   bool equal = false;
   Index apart = 0;
   std::optional<double> max_abs_error, max_rel_error, max_ulp, relative_norm, correlation;
-  std::string first_apart, where;
+  std::optional<std::string> first_apart;
+  std::string where;
   std::optional<double> a, b;
   double atol = 0, rtol = 0;
   Index exact = 0;
@@ -49,7 +50,8 @@ struct CompareRow {
               "it; undefined for integers"),
         field("relative_norm", &R::relative_norm, "||a - b|| / ||reference||"),
         field("correlation", &R::correlation, "Pearson's, of the elements"),
-        field("first_apart", &R::first_apart, "index of the first element that does not agree"),
+        field("first_apart", &R::first_apart,
+              "index of the first element that does not agree, if there is one"),
         field("where", &R::where, "index of the largest absolute error"),
         field("a", &R::a, "a there"), field("b", &R::b, "b there"),
         field("atol", &R::atol, "absolute tolerance used"),

@@ -184,6 +184,7 @@ std::string case_json(const CaseDescription& description) {
 }
 
 void check_case_target(const std::string& path, std::string_view field) {
+  if (path == "-") throw InputError("", field, path, "need a folder, which no stream is");
   check_replaceable(path, field);
   check_folder_writable(path, field);
 }
