@@ -95,6 +95,34 @@ TEST_CASE("a case holds every step there is, and each in float64 from the same i
         values_of(attend(exact, {}).output));
 }
 
+TEST_CASE("the past of the reference is rounded as that of the call") {
+  const TemporaryFolder folder;
+  AttendOptions options;
+  options.sizes.n = 1;
+  options.sizes.d_k = 2;
+  options.sizes.dtype = Precision::float16;
+  options.value.past_k = given<double>({1, 2}, {.1, 1 / 3.});
+  options.value.past_v = given<double>({1, 2}, {.7, 2 / 3.});
+  save_case(options, folder / "case");
+  CHECK(values_of(read_file_of(folder / "case", "reference/present_v.npy")) ==
+        values_of(read_file_of(folder / "case", "present_v.npy")));
+  CHECK(values_of(read_file_of(folder / "case", "past_k.npy")) ==
+        std::vector<double>{static_cast<double>(Float16(.1f)),
+                            static_cast<double>(Float16(1 / 3.f))});
+}
+
+TEST_CASE("what is odd about the inputs is said with a case, too") {
+  const TemporaryFolder folder;
+  AttendOptions options;
+  options.query_key.q.path = folder / "q.npy";
+  options.query_key.k = options.value.v = filled({2, 2}, 1);
+  write_tensor(folder / "q.npy", *filled({2, 2}, 1).values, "test");
+  folder.write("q.npy", folder.read("q.npy") + "x");
+  const std::vector<std::string> notes = attend(options, {}).notes;
+  CHECK(notes.size() == 1);
+  CHECK(save_case(options, folder / "case").notes == notes);
+}
+
 TEST_CASE("the plain path is measured in the dtype of the call and in narrower ones") {
   const TemporaryFolder folder;
   AttendOptions options = causal_call();

@@ -69,6 +69,15 @@ TEST_CASE("a path that no folder can be made at is refused before the work") {
   CHECK(contains(refused(folder.file("file", "x")), "Not a directory"));
   CHECK(contains(refused(""), "need the name of a folder"));
   CHECK(refused(folder.path("fine")).empty());
+  const fs::path here = fs::current_path();
+  fs::create_directories(folder.path("work/deep"));
+  fs::current_path(folder.path("work/deep"));
+  CHECK(contains(refused(".."), "save_case: got .., is where you work, need another folder"));
+  CHECK(contains(refused(folder.path("work/deep/")), "is where you work"));
+  CHECK(refused("new").empty());
+  CHECK(refused(folder.path("work/dee")).empty());
+  fs::current_path(here);
+  fs::remove_all(folder.path("work"));
   CHECK(folder.entries() == 1);
 }
 

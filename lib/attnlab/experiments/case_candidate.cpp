@@ -105,7 +105,9 @@ void CaseCandidate::find_in_file(const TensorSource& source, std::vector<std::st
     entries[0].name = is_matrix(name) ? name : "output";
   }
   for (ResultEntry& entry : entries) {
-    if (known(entry)) read_.emplace(entry.name, std::move(entry));
+    if (!known(entry)) continue;
+    std::string name = entry.name;
+    read_.emplace(std::move(name), std::move(entry));
   }
 }
 

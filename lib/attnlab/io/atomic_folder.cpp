@@ -25,6 +25,13 @@ std::string real_path(const std::string& path) {
   return target.string();
 }
 
+// Whoever works in a folder that is replaced would be left in the old one.
+bool is_worked_in(const std::string& folder) {
+  std::error_code error;
+  const std::string here = fs::canonical(fs::current_path(error), error).string();
+  return !error && (here + "/").starts_with(folder + "/");
+}
+
 }  // namespace
 
 AtomicFolder::AtomicFolder(const std::string& path, std::string_view field)
@@ -35,6 +42,9 @@ AtomicFolder::AtomicFolder(const std::string& path, std::string_view field)
   if (!exists && errno != ENOENT) fail(errno);
   if (exists && !S_ISDIR(status.st_mode)) fail(ENOTDIR);
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
+  if (exists && is_worked_in(target_)) {
+    throw InputError("", field, path, "is where you work, need another folder");
+  }
   create_temporary();
 }
 

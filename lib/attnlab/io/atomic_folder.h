@@ -10,7 +10,7 @@ namespace attnlab {
 // removed otherwise. Every function throws InputError naming the field and the path.
 class AtomicFolder {
  public:
-  // `path` must be free, or a folder.
+  // `path` must be free, or a folder that is not worked in.
   AtomicFolder(const std::string& path, std::string_view field);
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
