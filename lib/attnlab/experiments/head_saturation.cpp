@@ -19,8 +19,8 @@
 namespace attnlab {
 namespace {
 
-// More than random scores of a few keys stand off their theory.
-constexpr double kClearlyLess = 0.05;
+// More than random scores of eight keys stand off their theory.
+constexpr double kClearlyLess = 0.1;
 
 // Of the metrics with theory, in the order of Metric.
 using MainMetrics = std::array<double, kMainMetrics>;

@@ -10,8 +10,9 @@ namespace attnlab {
 // that a row sees and v the variance of its logits over them (divisor n - 1): what random scores of
 // the same variance would make of it.
 //
-// v is itself known from n logits only, so that even rows of random scores stand off their theory:
-// by the order of the curvature of the theory in v, times v^2 / n.
+// v is itself known from n logits only, and what theory makes of it is no straight line in v. So
+// rows of random scores stand off their theory by the order of 1/n: at v = 2.5 their entropy is 3%
+// below it for n = 8 and 0.1% for n = 64, at v = 10 8% and 0.5%.
 //
 // The rows of one matrix share its keys and are not independent; batch entries are. So the
 // interval of a metric is the t interval over the entries, and there is none for one entry.
