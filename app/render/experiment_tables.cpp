@@ -25,8 +25,7 @@ std::string experiment_table(const std::vector<ResultRef>& results, const std::s
 
 // Heads of given weights beside random scores of the same variance.
 std::string heads_table(const SaturationResult& result, const Style& style) {
-  std::vector<std::string_view> names;
-  if (!result.rows.empty() && result.rows[0].head) names = {"head"};
+  std::vector<std::string_view> names = {"head"};
   const bool masked = std::any_of(
       result.rows.begin(), result.rows.end(),
       [](const SaturationRow& row) { return row.keys_seen < static_cast<double>(row.keys); });

@@ -48,6 +48,10 @@ TEST_CASE("a table of heads sets their metrics beside those of random scores, th
   }
   CHECK(table.err.find("note: 6 of 48 weights") != std::string::npos);
   CHECK(table.err.find("note: there are no intervals") != std::string::npos);
+  // Nothing is masked in a single matrix without heads.
+  const Outcome one =
+      attnlab({"saturation", "--config", "-"}, {.stdin_text = R"({"weights": [[0.5, 0.5]]})"});
+  CHECK(one.out.find("logit_variance") == 0);
   const Outcome lines = attnlab({"run", config, "--format", "jsonl"});
   CHECK(std::count(lines.out.begin(), lines.out.end(), '\n') == 3);
 }
