@@ -39,6 +39,7 @@ GivenWeights::GivenWeights(const TensorSource& source, std::vector<std::string>&
   if (shape.rank() > 2) heads_ = shape[-3];
   if (shape.rank() > 3) batch_ = shape[0];
   check_rows(notes);
+  require_rows();
 }
 
 void GivenWeights::seen_logits(Index batch, Index head, Index i,
@@ -57,51 +58,50 @@ void GivenWeights::read_row(Index row, std::vector<double>& weights) const {
   });
 }
 
+GivenWeights::RowSum GivenWeights::add_up(Index row, std::vector<double>& weights) const {
+  read_row(row, weights);
+  RowSum result;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    const double weight = weights[j];
+    if (!(weight >= 0) || std::isinf(weight)) {
+      const std::string at = index_text(tensor_.shape(), row * keys() + static_cast<Index>(j));
+      throw InputError(path_, "weights", fmt::format("{} at {}", weight, at),
+                       "need weights of 0 or more");
+    }
+    result.sum += weight;
+    if (weight == 0) {
+      ++result.zeros;
+    } else {
+      result.smallest = std::min(result.smallest, weight);
+    }
+  }
+  const double tolerance = sum_tolerance(tensor_.dtype());
+  if (result.zeros < keys() && !(std::abs(result.sum - 1) <= tolerance)) {
+    // The index of the row, without that of its first key.
+    std::string index = index_text(tensor_.shape(), row * keys());
+    index.resize(index.rfind(','));
+    throw InputError(path_, "weights", fmt::format("the sum {:.6g} in row {}]", result.sum, index),
+                     fmt::format("need 1 within {:g} in {}, or 0 throughout", tolerance,
+                                 dtype_name(tensor_.dtype())));
+  }
+  return result;
+}
+
 void GivenWeights::check_rows(std::vector<std::string>& notes) {
-  const double tolerance = sum_tolerance(tensor_.dtype()), low = near_underflow(tensor_.dtype());
-  const Shape& shape = tensor_.shape();
-  const Index rows = shape.matrices() * queries();
+  const double low = near_underflow(tensor_.dtype());
+  const Index matrices = tensor_.shape().matrices(), rows = matrices * queries();
   Index zeros = 0, empty = 0, underflowed = 0;
-  seen_rows_.assign(static_cast<std::size_t>(shape.matrices()), 0);
+  seen_rows_.assign(static_cast<std::size_t>(matrices), 0);
   std::vector<double> weights;
   for (Index row = 0; row < rows; ++row) {
-    read_row(row, weights);
-    double sum = 0, smallest = 1;
-    Index masked = 0;
-    for (std::size_t j = 0; j < weights.size(); ++j) {
-      const double weight = weights[j];
-      if (!(weight >= 0) || std::isinf(weight)) {
-        const std::string at = index_text(shape, row * keys() + static_cast<Index>(j));
-        throw InputError(path_, "weights", fmt::format("{} at {}", weight, at),
-                         "need weights of 0 or more");
-      }
-      sum += weight;
-      if (weight > 0) smallest = std::min(smallest, weight);
-      masked += weight == 0 ? 1 : 0;
-    }
-    if (masked == keys()) {
+    const RowSum of = add_up(row, weights);
+    if (of.zeros == keys()) {
       ++empty;
       continue;
     }
-    if (!(std::abs(sum - 1) <= tolerance)) {
-      // The index of the row, without that of its first key.
-      std::string index = index_text(shape, row * keys());
-      index.resize(index.rfind(','));
-      throw InputError(path_, "weights", fmt::format("the sum {:.6g} in row {}]", sum, index),
-                       fmt::format("need 1 within {:g} in {}, or 0 throughout", tolerance,
-                                   dtype_name(tensor_.dtype())));
-    }
     ++seen_rows_[static_cast<std::size_t>(row / queries())];
-    zeros += masked;
-    underflowed += masked > 0 && smallest < low ? 1 : 0;
-  }
-  for (Index head = 0; head < heads_; ++head) {
-    Index seen = 0;
-    for (Index b = 0; b < batch_; ++b) seen += seen_rows(b, head);
-    if (seen == 0) {
-      throw InputError(path_, "weights", fmt::format("head {} all 0", head),
-                       "need a row that sees a key");
-    }
+    zeros += of.zeros;
+    underflowed += of.zeros > 0 && of.smallest < low ? 1 : 0;
   }
   if (empty > 0) {
     notes.push_back(fmt::format("{} of {} rows are 0 throughout: they see no key and are left out",
@@ -117,6 +117,16 @@ void GivenWeights::check_rows(std::vector<std::string>& notes) {
         "0 stands beside weights below {:g} in {} of {} rows: where it is no mask but underflow, a "
         "row's keys and variance are more than is counted",
         low, underflowed, rows));
+  }
+}
+
+void GivenWeights::require_rows() const {
+  for (Index head = 0; head < heads_; ++head) {
+    Index seen = 0;
+    for (Index b = 0; b < batch_; ++b) seen += seen_rows(b, head);
+    if (seen > 0) continue;
+    throw InputError(path_, "weights", fmt::format("head {} all 0", head),
+                     "need a row that sees a key");
   }
 }
 

@@ -36,8 +36,17 @@ class GivenWeights {
   }
 
  private:
+  struct RowSum {
+    double sum = 0;
+    double smallest = 1;  // above 0
+    Index zeros = 0;
+  };
+
   void read_row(Index row, std::vector<double>& weights) const;
+  // Of that row, which `weights` then holds. Throws InputError where it is no softmax.
+  RowSum add_up(Index row, std::vector<double>& weights) const;
   void check_rows(std::vector<std::string>& notes);
+  void require_rows() const;
 
   std::string path_;
   AnyTensor tensor_;
