@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
-#include <utility>
 
 #include "attnlab/core/error.h"
 #include "attnlab/experiments/given_weights.h"
