@@ -101,8 +101,8 @@ TEST_CASE("the past of the reference is rounded as that of the call") {
   options.sizes.n = 1;
   options.sizes.d_k = 2;
   options.sizes.dtype = Precision::float16;
-  options.value.past_k = given<double>({1, 2}, {.1, 1 / 3.});
-  options.value.past_v = given<double>({1, 2}, {.7, 2 / 3.});
+  options.value.past.k = given<double>({1, 2}, {.1, 1 / 3.});
+  options.value.past.v = given<double>({1, 2}, {.7, 2 / 3.});
   save_case(options, folder / "case");
   CHECK(values_of(read_file_of(folder / "case", "reference/present_v.npy")) ==
         values_of(read_file_of(folder / "case", "present_v.npy")));
