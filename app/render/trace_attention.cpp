@@ -276,8 +276,10 @@ class AttentionTrace {
     const Line row = row_of(masked, followed_.query);
     Index seen = 0;
     for (Index j = 0; j < row.count; ++j) seen += std::isinf(row.at(j)) && row.at(j) < 0 ? 0 : 1;
-    std::vector<Equation> equations =
-        linear_bias(trace_, present("capped_scores"), followed_.query, followed_.key);
+    std::vector<Equation> equations;
+    if (followed_.key < attended("k").given) {
+      equations = linear_bias(trace_, present("capped_scores"), followed_.query, followed_.key);
+    }
     // Linear biases alone hide nothing.
     if (!equations.empty() && seen == row.count) return equations;
     equations.push_back({"exp(-inf)",
