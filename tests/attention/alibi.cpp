@@ -59,6 +59,11 @@ TEST_CASE("linear biases and an additive mask add up, and only minus infinity hi
   CHECK(mask.bias<double>(0, 0, 0, 3) == kLowest);
   CHECK(mask.bias<float>(0, 0, 0, 3) == std::numeric_limits<float>::lowest());
   CHECK(mask.may_attend(0, 0, 0, 3));
+  // However steep and far: what is finite stays so.
+  mask.set_alibi({1e18});
+  mask.set_offset(std::numeric_limits<Index>::max());
+  CHECK(mask.bias<float>(0, 0, 0, 3) == std::numeric_limits<float>::lowest());
+  CHECK(std::isfinite(mask.bias<double>(0, 0, 0, 3)));
 }
 
 TEST_CASE("slopes out of place are refused by number") {
