@@ -63,7 +63,7 @@ struct Store {
   template <class D, class V, int vectors, class T>
   HWY_INLINE void operator()(D d, const V (&sums)[vectors], int, T* into) const {
     HWY_UNROLL(4)
-    for (int j = 0; j < vectors; ++j) hn::StoreU(sums[j], d, into + j * hn::MaxLanes(d));
+    for (int j = 0; j < vectors; ++j) hn::StoreU(sums[j], d, into + j * kLanes<T>);
   }
 };
 // Added at the end: long sums in pieces lose fewer digits.
@@ -72,7 +72,7 @@ struct AddTo {
   HWY_INLINE void operator()(D d, const V (&sums)[vectors], int, T* into) const {
     HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
-      T* at = into + j * hn::MaxLanes(d);
+      T* at = into + j * kLanes<T>;
       hn::StoreU(hn::Add(hn::LoadU(d, at), sums[j]), d, at);
     }
   }
