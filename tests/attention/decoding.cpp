@@ -42,6 +42,7 @@ struct Decoding {
   Index left = -1;
   std::optional<double> softcap = std::nullopt;
   Kernel kernel = Kernel::automatic;
+  bool own_keys = false;  // bias_k, bias_v and one of zeros
 };
 
 Mask causal(Index batch, Index queries, Index past, Index left) {
@@ -56,7 +57,12 @@ Mask causal(Index batch, Index queries, Index past, Index left) {
 template <class T>
 std::pair<MultiHeadResult<T>, MultiHeadResult<T>> decode(const Decoding& of) {
   const Index batch = 2;
-  const auto params = some_params<T>(kLayer);
+  auto params = some_params<T>(kLayer);
+  if (of.own_keys) {
+    params.bias_k = Numbers(7).tensor<T>({kLayer.kv_heads * kLayer.d_k});
+    params.bias_v = Numbers(8).tensor<T>({kLayer.kv_heads * kLayer.d_v});
+    params.add_zero_attn = true;
+  }
   const auto x = Numbers(5).tensor<T>({batch, of.n, 24});
   const AttentionSettings settings{.scale = .4, .softcap = of.softcap, .kernel = of.kernel};
   auto whole = multi_head(x, x, x, params, causal(batch, of.n, 0, of.left), settings, kPresent);
@@ -98,6 +104,9 @@ TEST_CASE("steps with the past give the bits of the whole sequence") {
       check_bits<float>({.n = 140, .steps = steps, .left = left, .softcap = 1.5});
     }
   }
+  // The layer's own keys are in no present.
+  check_bits<float>({.n = 300, .steps = {1, 7}, .own_keys = true});
+  check_bits<double>({.n = 300, .steps = {280, 1}, .left = 3, .own_keys = true});
   // Over many tiles of keys, and many threads' shares of the whole.
   check_bits<float>({.n = 600, .steps = {1, 250, 1, 1, 30}});
   check_bits<double>({.n = 600, .steps = {300, 1}, .left = 280, .softcap = 2});

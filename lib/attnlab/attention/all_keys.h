@@ -29,6 +29,8 @@ class AllKeys {
   AllKeys(const std::optional<Tensor<T>>& bias, bool add_zero_attn, const Tensor<T>* past,
           const Tensor<T>& current)
       : current_(current),
+        has_bias_(bias.has_value()),
+        has_past_(past != nullptr),
         own_((bias ? 1 : 0) + (add_zero_attn ? 1 : 0)),
         past_(past != nullptr ? past->shape()[2] : 0) {
     if (before() == 0) return;
@@ -47,6 +49,8 @@ class AllKeys {
 
   // [batch, kv_heads, own + p + m, d]
   const Tensor<T>& all() const { return joined_ ? *joined_ : current_; }
+  bool has_bias() const { return has_bias_; }
+  bool has_past() const { return has_past_; }
   // How many stand before the current ones.
   Index before() const { return own_ + past_; }
   // Those of the past and the current ones.
@@ -63,6 +67,7 @@ class AllKeys {
 
  private:
   const Tensor<T>& current_;
+  bool has_bias_, has_past_;
   Index own_, past_;
   std::optional<Tensor<T>> joined_;
 };

@@ -114,6 +114,20 @@ Tensor<T> sum_of_rows(const Tensor<T>& grad) {
   return sum;
 }
 
+// Leaves `gradient`, that of all keys, to the current ones: the past and the layer's own key take
+// what is theirs of it, where that is wanted.
+template <class T>
+void take_apart(const ProjectionNames& names, const AllKeys<T>& keys, const Request& want,
+                std::optional<Tensor<T>>& gradient, std::optional<Tensor<T>>& grad_past,
+                std::optional<Tensor<T>>& grad_bias) {
+  if (!gradient) return;
+  if (keys.has_past() && want.has(names.past)) grad_past = keys.past_of(*gradient);
+  if (keys.has_bias() && want.has(names.own)) {
+    grad_bias = sum_of_rows(merge_heads(keys.bias_of(*gradient)));
+  }
+  gradient = keys.current_of(*std::move(gradient));
+}
+
 // x^T grad [in, out]. x [batch, n, in], grad [batch, n, out].
 template <class T>
 Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad,
@@ -174,6 +188,23 @@ Tensor<T> weight_gradient(const Tensor<T>& x, const Tensor<T>& grad, Index heads
   return gradient;
 }
 
+// Back over a rotation, where there is one.
+template <class T>
+void turn_back(const std::optional<Rotary>& rotary, Index threads, std::optional<Tensor<T>>& grad) {
+  if (grad && rotary) grad = rotate_back(*std::move(grad), *rotary, threads);
+}
+
+// Back over the norm of x, where there is one.
+template <class T>
+void leave_norm(const ProjectionNames& names, const Tensor<T>& x,
+                const std::optional<Tensor<T>>& norm, double eps, const Request& want,
+                std::optional<Tensor<T>>& grad, std::optional<Tensor<T>>& grad_norm) {
+  if (!grad || !norm) return;
+  RmsNormGradients<T> back = rms_norm_backward(x, *norm, eps, *grad);
+  grad = std::move(back.grad_x);
+  if (want.has(names.norm)) grad_norm = std::move(back.grad_weight);
+}
+
 }  // namespace
 
 Request all_layer_gradients() {
@@ -213,34 +244,14 @@ MultiHeadGradients<T> multi_head_backward(const Tensor<T>& query, const Tensor<T
   const MaskOfAll all(mask, params.own_keys());
   AttentionGradients<T> attention = scaled_dot_product_backward(
       forward.queries(), k.all(), v.all(), grad_heads, all.mask(), settings, heads);
-  const auto take_apart =
-      [&](const ProjectionNames& names, const AllKeys<T>& keys, std::optional<Tensor<T>>& gradient,
-          std::optional<Tensor<T>>& grad_past, std::optional<Tensor<T>>& grad_bias) {
-        if (!gradient) return;
-        if (past && want.has(names.past)) grad_past = keys.past_of(*gradient);
-        if (params.bias_k && want.has(names.own)) {
-          grad_bias = sum_of_rows(merge_heads(keys.bias_of(*gradient)));
-        }
-        gradient = keys.current_of(*std::move(gradient));
-      };
-  take_apart(kKey, k, attention.grad_k, gradients.grad_past_k, gradients.grad_bias_k);
-  take_apart(kValue, v, attention.grad_v, gradients.grad_past_v, gradients.grad_bias_v);
+  take_apart(kKey, k, want, attention.grad_k, gradients.grad_past_k, gradients.grad_bias_k);
+  take_apart(kValue, v, want, attention.grad_v, gradients.grad_past_v, gradients.grad_bias_v);
   const Rotations rotations = layer_rotations(params.rope_theta, mask, m);
-  const auto turn_back = [&](std::optional<Tensor<T>>& grad, const std::optional<Rotary>& rotary) {
-    if (grad && rotary) grad = rotate_back(*std::move(grad), *rotary, settings.threads);
-  };
-  turn_back(attention.grad_q, rotations.queries);
-  turn_back(attention.grad_k, rotations.keys);
-  const auto leave_norm = [&](const ProjectionNames& names, std::optional<Tensor<T>>& grad,
-                              const Tensor<T>& x, const std::optional<Tensor<T>>& norm,
-                              std::optional<Tensor<T>>& grad_norm) {
-    if (!grad || !norm) return;
-    RmsNormGradients<T> back = rms_norm_backward(x, *norm, params.qk_norm_eps, *grad);
-    grad = std::move(back.grad_x);
-    if (want.has(names.norm)) grad_norm = std::move(back.grad_weight);
-  };
-  leave_norm(kQuery, attention.grad_q, forward.q, params.q_norm, gradients.grad_q_norm);
-  leave_norm(kKey, attention.grad_k, forward.k, params.k_norm, gradients.grad_k_norm);
+  turn_back(rotations.queries, settings.threads, attention.grad_q);
+  turn_back(rotations.keys, settings.threads, attention.grad_k);
+  const double eps = params.qk_norm_eps;
+  leave_norm(kQuery, forward.q, params.q_norm, eps, want, attention.grad_q, gradients.grad_q_norm);
+  leave_norm(kKey, forward.k, params.k_norm, eps, want, attention.grad_k, gradients.grad_k_norm);
 
   const auto differentiate =
       [&](const ProjectionNames& names, std::optional<Tensor<T>>& split, const Tensor<T>& x,

@@ -48,7 +48,12 @@ Use use_of(const MultiheadOptions& options) {
   if (!memory && !apart && !past && !options.inputs.x.empty()) {
     refuse("needs a memory, or the past keys and values of one");
   }
-  return {.cross = true, .causal = causal, .past_alone = past && !memory && !apart};
+  const bool past_alone = past && !memory && !apart;
+  if (past_alone && options.sizes.m) {
+    throw InputError("", "m", std::to_string(*options.sizes.m),
+                     "is of a memory: without one all keys are those of the past");
+  }
+  return {.cross = true, .causal = causal, .past_alone = past_alone};
 }
 
 // The heads do not divide d_model: the one of them that was given is to blame.
@@ -225,6 +230,19 @@ std::optional<Tensor<T>> read_grad_output(const LayerGradientOptions& options,
       .reshaped(output);
 }
 
+// The dtype of the results, by all that is given.
+DType dtype_of(Precision precision, const std::optional<LayerFile>& file,
+               const std::optional<LayerInputs>& inputs, const std::optional<PastTensors>& past) {
+  std::vector<DType> dtypes = file ? file->dtypes() : std::vector<DType>{};
+  if (inputs) {
+    dtypes.insert(dtypes.end(),
+                  {inputs->queries().dtype(), inputs->keys().dtype(), inputs->values().dtype()});
+  }
+  if (past) dtypes.insert(dtypes.end(), {past->k.dtype(), past->v.dtype()});
+  if (dtypes.empty()) dtypes = {DType::float32};
+  return resolve_precision(precision, dtypes);
+}
+
 template <class T>
 MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, LayerInputs inputs,
                              std::optional<PastTensors> given_past,
@@ -308,10 +326,6 @@ MultiheadResult multihead_as(const MultiheadOptions& options, const Use& use, La
 
 MultiheadResult multihead(const MultiheadOptions& options, const Request& want) {
   const Use use = use_of(options);
-  if (use.past_alone && options.sizes.m) {
-    throw InputError("", "m", std::to_string(*options.sizes.m),
-                     "is of a memory: without one all keys are those of the past");
-  }
   const LayerOptions& layer = options.layer;
   check_layer_options(layer);
 
@@ -326,14 +340,7 @@ MultiheadResult multihead(const MultiheadOptions& options, const Request& want) 
     inputs = read_layer_inputs(options.inputs, options.sizes, notes);
   std::optional<PastTensors> past = read_past(options.past, notes);
 
-  std::vector<DType> dtypes = file ? file->dtypes() : std::vector<DType>{};
-  if (inputs) {
-    dtypes.insert(dtypes.end(),
-                  {inputs->queries().dtype(), inputs->keys().dtype(), inputs->values().dtype()});
-  }
-  if (past) dtypes.insert(dtypes.end(), {past->k.dtype(), past->v.dtype()});
-  if (dtypes.empty()) dtypes = {DType::float32};
-  const DType dtype = resolve_precision(options.sizes.dtype, dtypes);
+  const DType dtype = dtype_of(options.sizes.dtype, file, inputs, past);
   if (file) file->round_to(dtype, notes);
   if (past) past->round_to(dtype, notes);
 
