@@ -139,6 +139,9 @@ TEST_CASE("a past takes its part in the precision") {
   options.sizes.dtype = Precision::bfloat16;
   const MultiheadResult result = multihead(options, kPresent);
   CHECK(result.present_k->at(0) == static_cast<double>(static_cast<float>(BFloat16(1.0f / 3))));
+  options.sizes.dtype = Precision::float16;
+  options.past.v = filled({1, 2, 1, 4}, 1e6);
+  CHECK(mentions(multihead(options, {}).notes, "past_v"));
 }
 
 TEST_CASE("the past of a layer has gradients, those of attend of the layer's heads") {

@@ -169,6 +169,7 @@ TEST_CASE("own keys have gradients, which differences agree with") {
   check.inputs = layer.options.inputs;
   check.sizes.heads = 2;
   check.role = Role::decoder;
+  double without_zeros = 0;
   for (const bool zero : {false, true}) {
     check.layer.add_zero_attn = zero;
     const GradcheckResult checked = gradcheck(check, {});
@@ -178,6 +179,8 @@ TEST_CASE("own keys have gradients, which differences agree with") {
     CHECK(checked.rows[5].norm > .01);
     CHECK(checked.rows[6].tensor == "bias_v");
     CHECK(checked.rows[6].norm > .1);
+    CHECK(std::abs(checked.rows[6].norm - without_zeros) > .01);
+    without_zeros = checked.rows[6].norm;
   }
 }
 
