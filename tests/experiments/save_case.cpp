@@ -44,8 +44,9 @@ TEST_CASE("the files of a case give its output again") {
   AttendOptions packed;
   packed.query_key = {filled({3, 4}, .1), filled({5, 4}, .3)};
   packed.query_key.q.values->get<double>()[5] = .7;
-  packed.value = {filled({5, 4}, .2), given<double>({2, 1, 2}, {1, 2, 3, 4}),
-                  given<double>({2, 1, 2}, {5, 6, 7, 8})};
+  packed.value.v = filled({5, 4}, .2);
+  packed.value.past.k = given<double>({2, 1, 2}, {1, 2, 3, 4});
+  packed.value.past.v = given<double>({2, 1, 2}, {5, 6, 7, 8});
   packed.sizes.heads = 2;
   packed.sizes.dtype = Precision::float16;
   packed.mask.mask = given<double>({6}, {0, -kInfinity, .1, 0, 0, 1});
