@@ -57,22 +57,27 @@ TEST_CASE("attention's gradients are those of differences, positions with every 
 
 TEST_CASE("a layer's gradients are those of differences, positions with every other option") {
   for (int on = 0; on < 512; ++on) {
-    GradcheckOptions options;
-    options.sizes.batch = 2;
-    options.sizes.n = 3;
-    options.sizes.heads = 2;
-    options.sizes.kv_heads = with(on, 2) ? 1 : 2;
-    options.sizes.d_k = 2;
-    options.sizes.dtype = kDtypes[static_cast<std::size_t>(on % 4)];
-    options.layer.d_model = 3;
-    options.layer.bias = with(on, 4);
-    options.layer.qk_norm = with(on, 0);
-    options.run.seed = static_cast<std::uint64_t>(on);
-    give_positions(on / 2, options.positions);
-    if (with(on, 3)) options.scores.softcap = 1.5;
-    give_masks(on >> 5, 3, options.mask);
-    INFO("options " << on);
-    CHECK(gradcheck(options, {}).passed);
+    for (const Precision dtype : {Precision::float64, Precision::float32}) {
+      GradcheckOptions options;
+      options.sizes.batch = 2;
+      options.sizes.n = 3;
+      options.sizes.heads = 2;
+      options.sizes.kv_heads = with(on, 2) ? 1 : 2;
+      options.sizes.d_k = 2;
+      options.sizes.dtype = dtype;
+      options.layer.d_model = 3;
+      options.layer.bias = with(on, 4);
+      options.layer.qk_norm = with(on, 5);
+      // Rows near 0 are turned far by a small step, more than differences can follow.
+      if (with(on, 5)) options.layer.qk_norm_eps = .1;
+      options.layer.add_zero_attn = with(on, 6);
+      options.run.seed = static_cast<std::uint64_t>(on);
+      give_positions(on, options.positions);
+      if (with(on, 3)) options.scores.softcap = 1.5;
+      give_masks(on >> 5, 3, options.mask);
+      INFO("options " << on << ", dtype " << static_cast<int>(dtype));
+      CHECK(gradcheck(options, {}).passed);
+    }
   }
 }
 
