@@ -32,11 +32,10 @@ struct AttendOptions {
 
   static constexpr auto fields() {
     using O = AttendOptions;
-    return std::tuple(group("Inputs", &O::query_key), group("Inputs", &O::value),
-                      group("Sizes", &O::sizes), group("Positions", &O::positions),
-                      group("Scores", &O::scores), group("Masks", &O::mask),
-                      group("Gradients", &O::gradients), group("Run", &O::run),
-                      group("Output", &O::keep));
+    return std::tuple(
+        group("Inputs", &O::query_key), group("Inputs", &O::value), group("Sizes", &O::sizes),
+        group("Positions", &O::positions), group("Scores", &O::scores), group("Masks", &O::mask),
+        group("Gradients", &O::gradients), group("Run", &O::run), group("Output", &O::keep));
   }
 };
 
