@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -67,8 +68,8 @@ std::string bars(const CompareRow& row, const DecadeRange& range, const Style& s
   TextColumn numbers{.heading = "elements", .unit = {}, .cells = {}};
   TextColumn drawn{.heading = "", .unit = {}, .cells = {}, .numeric = false};
   for (const auto& [name, count] : counts) {
-    const auto length = static_cast<double>(count) / static_cast<double>(most) * kBarWidth;
-    const auto width = static_cast<std::size_t>(length + .5);
+    const double length = static_cast<double>(count) / static_cast<double>(most) * kBarWidth;
+    const auto width = static_cast<std::size_t>(std::lround(length));
     names.cells.push_back(name);
     numbers.cells.push_back(std::to_string(count));
     drawn.cells.emplace_back(count > 0 ? std::max<std::size_t>(width, 1) : 0, '#');

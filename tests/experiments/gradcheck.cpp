@@ -58,6 +58,26 @@ TEST_CASE("a gradient of 0 has no relative error, and passes within the resoluti
   CHECK_FALSE(check_gradient("x", Tensor<double>({2}, {1e-9, 0}), nothing, 1e-8).passed);
 }
 
+TEST_CASE("a function that bends within the step is extrapolated, and a wrong gradient fails yet") {
+  constexpr double kWidth = 2e-3;
+  const auto bent = [](const Tensor<double>& x) {
+    return Tensor<double>({1}, {std::sin(x[0] / kWidth)});
+  };
+  const Tensor<double> at({1}, {.1}), one({1}, {1});
+  const double slope = std::cos(at[0] / kWidth) / kWidth;
+  CHECK_FALSE(
+      check_gradient("x", Tensor<double>({1}, {slope}), central_differences(bent, at, one, 1), 1e-8)
+          .passed);
+  for (const double wrong : {0., 1e-6}) {
+    const Tensor<double> gradient({1}, {slope * (1 + wrong)});
+    const GradientCheck check =
+        check_by_differences(bent, at, one, 1, [&](const Differences& differences) {
+          return check_gradient("x", gradient, differences, 1e-8);
+        });
+    CHECK(check.passed == (wrong == 0));
+  }
+}
+
 TEST_CASE("differences at what is not finite do not spoil the others") {
   const auto first = [](const Tensor<double>& x) { return Tensor<double>({1}, {3 * x[0]}); };
   const Differences got = central_differences(first, Tensor<double>({2}, {1, std::nan("")}),

@@ -80,7 +80,7 @@ class VariantRows {
   }
 
   // The output of the block, for every head [rows, d_v].
-  std::vector<Matrix<double>> output(const RowBlock& block) {
+  std::vector<Matrix<double>> output(const QueryBlock& block) {
     std::vector<HeadRows> heads = scores(block);
     if (a_.axis == SoftmaxAxis::queries) sum_keys(block.batch);
     std::vector<Matrix<double>> outputs;
@@ -103,14 +103,14 @@ class VariantRows {
     return tensor.matrix(b * kv_heads + shared);
   }
 
-  std::vector<HeadRows> scores(const RowBlock& block) const {
+  std::vector<HeadRows> scores(const QueryBlock& block) const {
     std::vector<HeadRows> heads;
     heads.reserve(static_cast<std::size_t>(a_.heads()));
     for (Index h = 0; h < a_.heads(); ++h) heads.push_back(head_scores(block, h));
     return heads;
   }
 
-  HeadRows head_scores(const RowBlock& block, Index h) const {
+  HeadRows head_scores(const QueryBlock& block, Index h) const {
     const Index rows = block.last - block.first, m = a_.keys();
     const Matrix<double> q = q_->matrix(block.batch * a_.heads() + h).middleRows(block.first, rows);
     const ConstMatrixMap<double> k = keys_of(*k_, block.batch, h);
@@ -181,7 +181,7 @@ class VariantRows {
     sums_.assign(static_cast<std::size_t>(a_.heads()),
                  {std::vector<double>(m, -kInfinity), std::vector<double>(m, 0.0)});
     for (Index first = 0; first < a_.queries(); first += kBlockRows) {
-      const RowBlock block{b, first, std::min(first + kBlockRows, a_.queries())};
+      const QueryBlock block{b, first, std::min(first + kBlockRows, a_.queries())};
       for (Index h = 0; h < a_.heads(); ++h) {
         add_rows(head_scores(block, h).scores, sums_[static_cast<std::size_t>(h)]);
       }
@@ -240,7 +240,7 @@ class VariantRows {
     return true;
   }
 
-  Matrix<double> head_output(const RowBlock& block, Index h, const std::vector<HeadRows>& heads) {
+  Matrix<double> head_output(const QueryBlock& block, Index h, const std::vector<HeadRows>& heads) {
     const HeadRows& head = heads[static_cast<std::size_t>(h)];
     const ConstMatrixMap<double> v = keys_of(*a_.v, block.batch, h);
     Matrix<double> weights(head.scores.rows(), head.scores.cols());
@@ -264,7 +264,7 @@ class VariantRows {
     return output;
   }
 
-  void drop(const RowBlock& block, Index h, Index row, Matrix<double>& weights) const {
+  void drop(const QueryBlock& block, Index h, Index row, Matrix<double>& weights) const {
     if (a_.dropout == 0) return;
     const Index index = (block.batch * a_.heads() + h) * a_.queries() + block.first + row;
     drop_weights(std::span(weights.row(row).data(), static_cast<std::size_t>(weights.cols())), 0,
@@ -365,8 +365,8 @@ Tensor<double> with_swapped_axes(const Tensor<double>& tensor) {
   return result;
 }
 
-std::vector<RowBlock> row_blocks(const AttentionVariant& variant) {
-  std::vector<RowBlock> blocks;
+std::vector<QueryBlock> row_blocks(const AttentionVariant& variant) {
+  std::vector<QueryBlock> blocks;
   for (Index b = 0; b < variant.batch(); ++b) {
     for (Index first = 0; first < variant.queries(); first += kBlockRows) {
       blocks.push_back({b, first, std::min(first + kBlockRows, variant.queries())});
@@ -375,11 +375,11 @@ std::vector<RowBlock> row_blocks(const AttentionVariant& variant) {
   return blocks;
 }
 
-bool visit_rows(const AttentionVariant& variant, std::span<const RowBlock> blocks,
+bool visit_rows(const AttentionVariant& variant, std::span<const QueryBlock> blocks,
                 const RowVisitor& visit) {
   VariantRows rows(variant);
   const auto d_v = static_cast<std::size_t>(variant.v->shape()[3]);
-  for (const RowBlock& block : blocks) {
+  for (const QueryBlock& block : blocks) {
     const std::vector<Matrix<double>> heads = rows.output(block);
     for (Index h = 0; h < variant.heads(); ++h) {
       const Matrix<double>& output = heads[static_cast<std::size_t>(h)];

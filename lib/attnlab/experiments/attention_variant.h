@@ -68,19 +68,19 @@ Tensor<double> in_other_layout(const Tensor<double>& tensor, bool packed);
 Tensor<double> with_swapped_axes(const Tensor<double>& tensor);
 
 // Queries [first, last) of all heads of a batch entry.
-struct RowBlock {
+struct QueryBlock {
   Index batch = 0, first = 0, last = 0;
 };
 
 // All rows of the variant, in blocks of a few queries.
-std::vector<RowBlock> row_blocks(const AttentionVariant& variant);
+std::vector<QueryBlock> row_blocks(const AttentionVariant& variant);
 
 // Is told a row of the output, counted over [batch, heads, n], and its d_v values; false stops.
 using RowVisitor = std::function<bool(Index row, std::span<const double> values)>;
 
 // Computes those rows in float64 by plain loops, one block after the other. Memory: heads times a
 // block times m. Returns false when stopped.
-bool visit_rows(const AttentionVariant& variant, std::span<const RowBlock> blocks,
+bool visit_rows(const AttentionVariant& variant, std::span<const QueryBlock> blocks,
                 const RowVisitor& visit);
 
 }  // namespace attnlab

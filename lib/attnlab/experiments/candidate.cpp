@@ -25,7 +25,8 @@ double Candidate::distance(double a, double b) {
   return std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance;
 }
 
-Difference Candidate::difference(const AttentionVariant& variant, std::span<const RowBlock> blocks,
+Difference Candidate::difference(const AttentionVariant& variant,
+                                 std::span<const QueryBlock> blocks,
                                  const Tensor<double>& asked) const {
   Difference result;
   double norm = 0;
@@ -55,7 +56,7 @@ Difference Candidate::difference(const AttentionVariant& variant, std::span<cons
   return result;
 }
 
-bool Candidate::equals(const AttentionVariant& variant, const RowBlock& first) const {
+bool Candidate::equals(const AttentionVariant& variant, const QueryBlock& first) const {
   const auto agrees = [&](Index index, std::span<const double> values) {
     const std::span<const double> got = row(index);
     return std::equal(got.begin(), got.end(), values.begin(),

@@ -36,11 +36,11 @@ class Candidate {
   static double distance(double a, double b);
 
   // `asked` is the output that was asked for.
-  Difference difference(const AttentionVariant& variant, std::span<const RowBlock> blocks,
+  Difference difference(const AttentionVariant& variant, std::span<const QueryBlock> blocks,
                         const Tensor<double>& asked) const;
   // Whether they are equal within the tolerance; stops at the first row that is not, `first` being
   // looked at before the others.
-  bool equals(const AttentionVariant& variant, const RowBlock& first) const;
+  bool equals(const AttentionVariant& variant, const QueryBlock& first) const;
 
  private:
   Tensor<double> output_;

@@ -55,12 +55,14 @@ void check_gradients(const GradcheckOptions& options, RawAttentionInputs raw,
   const Tensor<double> v = AnyTensor(inputs.v).cast<double>();
   const auto check = [&](std::string_view name, std::optional<Tensor<T>>& gradient,
                          const Tensor<double>& at, const auto& output) {
-    Differences differences = central_differences(output, at, cotangent, options.run.threads);
-    // In the user's form, for the index of the largest error.
-    differences.gradient = layout.restore_output(std::move(differences.gradient));
-    const AnyTensor rounded = AnyTensor(layout.restore_output(std::move(*gradient))).cast(dtype);
-    result.rows.push_back(
-        check_gradient(name, rounded.cast<double>(), differences, result.tolerance));
+    const Tensor<double> rounded =
+        AnyTensor(layout.restore_output(std::move(*gradient))).cast(dtype).template cast<double>();
+    result.rows.push_back(check_by_differences(
+        output, at, cotangent, options.run.threads, [&](Differences differences) {
+          // In the user's form, for the index of the largest error.
+          differences.gradient = layout.restore_output(std::move(differences.gradient));
+          return check_gradient(name, rounded, differences, result.tolerance);
+        }));
   };
   const auto forward = [&](const Tensor<double>& queries, const Tensor<double>& keys,
                            const Tensor<double>& carried) {

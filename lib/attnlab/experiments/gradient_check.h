@@ -26,6 +26,12 @@ Differences central_differences(const std::function<Tensor<double>(const Tensor<
                                 const Tensor<double>& x, const Tensor<double>& cotangent,
                                 Index threads, double h = 1e-5);
 
+// The same, extrapolated to h = 0 from steps of h and 2h (Richardson): the truncation error is of
+// the order of h^4, that of rounding half as much again.
+Differences extrapolated_differences(const std::function<Tensor<double>(const Tensor<double>&)>& f,
+                                     const Tensor<double>& x, const Tensor<double>& cotangent,
+                                     Index threads, double h = 1e-5);
+
 // How far the gradient of one tensor is from its differences.
 struct GradientCheck {
   std::string tensor;
@@ -58,5 +64,12 @@ struct GradientCheck {
 // have the same shape.
 GradientCheck check_gradient(std::string_view tensor, const Tensor<double>& gradient,
                              const Differences& differences, double tolerance, double terms = 0);
+
+// What `check` says of central differences, or where it fails, for which a function that bends
+// within h is reason enough, of extrapolated ones.
+GradientCheck check_by_differences(const std::function<Tensor<double>(const Tensor<double>&)>& f,
+                                   const Tensor<double>& x, const Tensor<double>& cotangent,
+                                   Index threads,
+                                   const std::function<GradientCheck(Differences)>& check);
 
 }  // namespace attnlab

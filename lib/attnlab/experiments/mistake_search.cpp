@@ -28,12 +28,12 @@ AttentionVariant with(AttentionVariant call, const std::vector<const Mistake*>& 
 }
 
 // Blocks evenly spread over all rows, of no more than that work.
-std::vector<RowBlock> sampled(const AttentionVariant& variant, double most) {
-  std::vector<RowBlock> blocks = row_blocks(variant);
+std::vector<QueryBlock> sampled(const AttentionVariant& variant, double most) {
+  std::vector<QueryBlock> blocks = row_blocks(variant);
   const auto affordable = static_cast<std::size_t>(
       std::max(1.0, most / variant.work() * static_cast<double>(blocks.size())));
   if (affordable >= blocks.size()) return blocks;
-  std::vector<RowBlock> sample;
+  std::vector<QueryBlock> sample;
   sample.reserve(affordable);
   for (std::size_t i = 0; i < affordable; ++i) {
     sample.push_back(blocks[i * blocks.size() / affordable]);
@@ -62,7 +62,7 @@ struct ErrorSize {
 // Errors of rounding are in all rows: those in few come from elsewhere.
 std::optional<RoundingSize> explained_by_size(const AttentionVariant& base, const Mistake& mistake,
                                               const Candidate& candidate) {
-  const std::vector<RowBlock> blocks = sampled(base, kLargestRoundedWork);
+  const std::vector<QueryBlock> blocks = sampled(base, kLargestRoundedWork);
   std::vector<std::vector<double>> exact;
   ErrorSize of_candidate, of_model;
   visit_rows(base, blocks, [&](Index row, std::span<const double> values) {
@@ -110,7 +110,7 @@ class Search {
   void look_at(Finding& finding) const {
     const AttentionVariant variant = with(asked_, finding.mistakes);
     const bool rounding = !finding.mistakes.empty() && rounds(*finding.mistakes.back());
-    const std::vector<RowBlock> blocks =
+    const std::vector<QueryBlock> blocks =
         rounding ? sampled(variant, kLargestRoundedWork) : row_blocks(variant);
     finding.difference = candidate_.difference(variant, blocks, exact_);
     finding.as_asked = finding.difference.from_asked <= candidate_.tolerance();
@@ -188,7 +188,7 @@ class Search {
     std::vector<Finding> all = pairs();
     const Index row = findings_.front().difference.worst_row, n = asked_.queries();
     // Most pairs fail in the row that is furthest from what was asked for.
-    const RowBlock worst{row / n / asked_.heads(), row % n, row % n + 1};
+    const QueryBlock worst{row / n / asked_.heads(), row % n, row % n + 1};
     const double work = asked_.work() / static_cast<double>(asked_.batch() * n);
     if (work * static_cast<double>(all.size()) > kLargestPairWork) {
       notes.emplace_back(
