@@ -6,6 +6,7 @@
 
 #include "attnlab/attention/kernel/full.h"
 #include "attnlab/attention/kernel/tiled.h"
+#include "attnlab/attention/kernel/worthwhile_threads.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/threads.h"
 
@@ -29,11 +30,10 @@ AttentionResult<T> allocate_result(const Mask& mask, Index d_v, const Request& w
   return result;
 }
 
-// Waking a thread and waiting for it costs as much as some 300 thousand multiplications.
 template <class T>
 Index threads_for(const KernelCall<T>& call) {
   const double work = static_cast<double>(call.q.size()) * static_cast<double>(call.mask.keys());
-  return work < 1e6 ? 1 : call.settings.threads;
+  return worthwhile_threads(work, call.settings.threads);
 }
 
 // Every head in blocks of `rows_at_once` queries, over the threads.

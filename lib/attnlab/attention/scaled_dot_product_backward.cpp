@@ -2,6 +2,7 @@
 
 #include "attnlab/attention/kernel/backward_full.h"
 #include "attnlab/attention/kernel/backward_tiled.h"
+#include "attnlab/attention/kernel/worthwhile_threads.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/memory.h"
@@ -44,9 +45,8 @@ AttentionGradients<T> scaled_dot_product_backward(const Tensor<T>& q, const Tens
   if (!gradients.grad_q && !gradients.grad_k && !gradients.grad_v) return gradients;
   const Values<T> queries(q), keys(k), values(v), cotangent(grad_output);
   const BackwardCall<T> call{queries, keys, values, cotangent, mask, settings};
-  // Starting a thread costs as much as a million multiplications.
   const double work = static_cast<double>(q.size()) * static_cast<double>(mask.keys());
-  const Index threads = work < 1e6 ? 1 : settings.threads;
+  const Index threads = worthwhile_threads(work, settings.threads);
   switch (settings.kernel) {
     case Kernel::automatic:
     case Kernel::tiled:

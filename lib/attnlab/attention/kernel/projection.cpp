@@ -3,15 +3,11 @@
 #include <algorithm>
 
 #include "attnlab/attention/kernel/product.h"
+#include "attnlab/attention/kernel/worthwhile_threads.h"
 #include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
-
-// Starting a thread costs as much as a million multiplications.
-Index threads_for(double work, const AttentionSettings& settings) {
-  return work < 1e6 ? 1 : settings.threads;
-}
 
 // Part of x W + b: rows of one batch entry and columns of W.
 struct ProjectedPart {
@@ -53,11 +49,12 @@ void for_each_part(const Tensor<T>& x, const Tensor<T>& w, Index columns,
   const Index n = x.shape()[1], out = w.shape()[-1];
   const Index down = (n + kRows - 1) / kRows, across = (out + columns - 1) / columns;
   const double work = static_cast<double>(x.size()) * static_cast<double>(out);
-  parallel_for(threads_for(work, settings), x.shape()[0] * down * across, [&](Index task) {
-    const Index row = task / across % down * kRows, column = task % across * columns;
-    project(ProjectedPart{task / across / down, row, std::min(kRows, n - row), column,
-                          std::min(columns, out - column)});
-  });
+  parallel_for(worthwhile_threads(work, settings.threads), x.shape()[0] * down * across,
+               [&](Index task) {
+                 const Index row = task / across % down * kRows, column = task % across * columns;
+                 project(ProjectedPart{task / across / down, row, std::min(kRows, n - row), column,
+                                       std::min(columns, out - column)});
+               });
 }
 
 }  // namespace
@@ -97,13 +94,15 @@ Tensor<T> transposed(const Tensor<T>& w, const AttentionSettings& settings) {
   const ConstMatrixMap<T> from(w.data(), rows, columns);
   auto to = result.matrix();
   const Index strips = (columns + kSquare - 1) / kSquare;
-  parallel_for(threads_for(static_cast<double>(w.size()), settings), strips, [&](Index strip) {
-    const Index column = strip * kSquare, width = std::min(kSquare, columns - column);
-    for (Index row = 0; row < rows; row += kSquare) {
-      const Index height = std::min(kSquare, rows - row);
-      to.block(column, row, width, height) = from.block(row, column, height, width).transpose();
-    }
-  });
+  parallel_for(worthwhile_threads(static_cast<double>(w.size()), settings.threads), strips,
+               [&](Index strip) {
+                 const Index column = strip * kSquare, width = std::min(kSquare, columns - column);
+                 for (Index row = 0; row < rows; row += kSquare) {
+                   const Index height = std::min(kSquare, rows - row);
+                   to.block(column, row, width, height) =
+                       from.block(row, column, height, width).transpose();
+                 }
+               });
   return result;
 }
 
