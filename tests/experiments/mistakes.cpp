@@ -54,6 +54,7 @@ void make_scales(Workshop& shop) {
   scaled("unscaled", 1);
   scaled("scaled_by_d", 1.0 / 3);
   scaled("scaled_by_d_model", 1 / std::sqrt(12.0));
+  scaled("divided_by_d_model", 1 / 12.0);
   scaled("scaled_twice", .49, .7);
   scaled("default_scale", 1 / std::sqrt(3.0), .7);
   scaled("base_2", std::numbers::ln2 / std::sqrt(3.0));

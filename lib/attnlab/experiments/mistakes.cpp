@@ -50,7 +50,8 @@ bool swaps_axes(const Call& a) {
   return rereads_inputs(a) && a.queries() == a.keys() && a.mask.mask.empty() && !has_lengths(a);
 }
 bool capped(const Call& a) { return a.softcap.has_value(); }
-bool masks(const Call& a) { return a.mask.masks(); }
+// Padding taken off queries hides all keys from them.
+bool masks(const Call& a) { return a.mask.masks() || !a.query_lengths.empty(); }
 bool many_masks(const Call& a) {
   const std::array<bool, 4> given = {causal(a), windowed(a), has_lengths(a), !a.mask.mask.empty()};
   return std::count(given.begin(), given.end(), true) > 1;
@@ -106,6 +107,9 @@ constexpr std::array kMistakes = std::to_array<Mistake>({
      "scores divided by the root of d_model (heads times d_k), not of d_k", "the scale {scale}",
      many_heads,
      [](Call& a) { a.scale = 1 / std::sqrt(static_cast<double>(a.heads() * d_k(a))); }},
+    {"divided_by_d_model", Aspect::scale, "scores divided by d_model (heads times d_k) itself",
+     "the scale {scale}", many_heads,
+     [](Call& a) { a.scale = 1 / static_cast<double>(a.heads() * d_k(a)); }},
     {"scaled_twice", Aspect::scale, "scores scaled twice", "the scale {scale}",
      [](const Call& a) { return a.scale != 1 && a.scale != default_scale(a); }, [](Call& a) { a.scale *= a.scale; }},
     {"default_scale", Aspect::scale, "the scale 1/sqrt(d_k) = {default_scale}",
