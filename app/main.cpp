@@ -23,6 +23,8 @@ int fail(const std::string& message, int exit_code) {
 int main(int argc, char** argv) {
   // A closed pipe ends the program silently even where its parent ignores the signal.
   std::signal(SIGPIPE, SIG_DFL);
+  // A limit of file sizes is told as any failed write is.
+  std::signal(SIGXFSZ, SIG_IGN);
   attnlab::end_on_lost_input();
   attnlab::Origins origins;
   try {

@@ -63,6 +63,8 @@ def parse_arguments(description):
     parser.add_argument("--commands", action="store_true", help="print the commands, run none")
     parser.add_argument("--verbose", action="store_true", help="name the passed and skipped too")
     arguments = parser.parse_args()
+    # Without it ./attnlab would be looked for on the PATH.
+    arguments.binary = arguments.binary.resolve()
     if not arguments.commands and not arguments.binary.is_file():
         print(f"{arguments.binary}: not there; build it with scripts/run", file=sys.stderr)
         sys.exit(2)

@@ -274,6 +274,14 @@ TEST_CASE("16-bit weights may be further off 1, and small ones may be gone") {
   CHECK_FALSE(sums_to(1.005, DType::float16).empty());
   CHECK(sums_to(1.008, DType::bfloat16).empty());
   CHECK_FALSE(sums_to(1.02, DType::bfloat16).empty());
+  // They come in wider types too.
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    const AnyTensor narrow = AnyTensor(Tensor<double>({1, 3}, {1 / 3.0, .6, .07})).cast(dtype);
+    CHECK(refusal([&] { saturation(of(narrow.cast(DType::float32)), {}); }).empty());
+    CHECK_FALSE(refusal([&] {
+                  saturation(of(AnyTensor(Tensor<double>({1, 3}, {1 / 3.0, .6, .07}))), {});
+                }).empty());
+  }
   const std::string gone = "in 1 of 2 rows: where it is no mask but underflow";
   const Tensor<double> half({2, 3}, {1, 5e-7, 0, 1, 1e-5, 0});
   CHECK(mentions(saturation(of(AnyTensor(half).cast(DType::float16)), {}).notes, gone));

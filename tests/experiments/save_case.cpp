@@ -63,6 +63,18 @@ TEST_CASE("the files of a case give its output again") {
   }
 }
 
+TEST_CASE("a case of positions has an offset that no careless answer has a use for") {
+  const TemporaryFolder folder;
+  AttendOptions options;
+  options.sizes.n = 3;
+  options.positions.alibi = true;
+  options.mask.offset = 2;
+  save_case(options, folder / "case");
+  // Equal weights on the three keys, wherever they stand.
+  const AnyTensor careless = read_file_of(folder / "case", "mean_of_seen_keys/weights.npy");
+  for (Index i = 0; i < careless.size(); ++i) CHECK(careless.at(i) == Approx(1 / 3.0));
+}
+
 TEST_CASE("a case holds every step there is, and each in float64 from the same inputs") {
   const TemporaryFolder folder;
   AttendOptions options = causal_call();

@@ -81,7 +81,12 @@ TEST_CASE("what is wrong with a case.json is told with its place") {
   CHECK(contains(changed("\"batch\", \"row\"", "\"row\", \"batch\""), "axes: got "));
   CHECK(contains(changed("\"batch\", \"row\"", "\"tile\", \"row\""), "axes: got "));
   CHECK(contains(changed("\"max_abs_error\": 0.5", "\"max_abs_error\": [0.5]"), "need a number"));
-  CHECK(contains(changed("\"max_abs_error\": 0.5", "\"max_abs_error\": \"x\""), "max_abs_error"));
+  for (const std::string number : {"\"x\"", "-1", "true", "\"NaN\""}) {
+    CHECK(contains(changed("\"max_abs_error\": 0.5", "\"max_abs_error\": " + number),
+                   "max_abs_error: got " + number + ", need a number, 0 or more"));
+  }
+  CHECK(contains(changed("\"name\": \"output\"", "\"name\": \"q\""),
+                 "matrices: got \"q\", is there twice"));
 }
 
 TEST_CASE("a case may replace nothing, an empty folder or a case, and no other") {

@@ -120,6 +120,7 @@ ResultEntry CaseCandidate::read(const std::string& name, std::vector<std::string
   if (entry == entries.end() && entries.size() == 1) entry = entries.begin();
   if (entry == entries.end()) {
     std::vector<std::string> names;
+    names.reserve(entries.size());
     for (const ResultEntry& other : entries) names.push_back(other.name);
     throw no_such_tensor(file, name, names, "tensors");
   }

@@ -41,7 +41,7 @@ struct CompareRow {
         field("dtype_b", &R::dtype_b, "dtype of b"),
         field("equal", &R::equal, "every element agrees within the tolerance"),
         field("apart", &R::apart, "elements that do not"),
-        field("max_abs_error", &R::max_abs_error, "max |a - b|"),
+        field("max_abs_error", &R::max_abs_error, "max |a - b|, where both are finite numbers"),
         field("max_rel_error", &R::max_rel_error,
               "max |a - b| / |reference| where that is not 0; the reference is b, or of a case the "
               "float64 result"),

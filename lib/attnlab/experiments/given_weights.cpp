@@ -12,6 +12,20 @@
 namespace attnlab {
 namespace {
 
+// The coarsest type that holds every weight: 16-bit weights also come as float32 and as text.
+DType coarsest(const AnyTensor& weights) {
+  bool float16 = true, bfloat16 = true;
+  for (Index i = 0; (float16 || bfloat16) && i < weights.size(); ++i) {
+    const double weight = weights.at(i);
+    const auto single = static_cast<float>(weight);
+    float16 = float16 && static_cast<double>(static_cast<Float16>(single)) == weight;
+    bfloat16 = bfloat16 && static_cast<double>(static_cast<BFloat16>(single)) == weight;
+  }
+  // The coarser first: of numbers that are neither large nor small, float16 holds all of it.
+  if (bfloat16) return DType::bfloat16;
+  return float16 ? DType::float16 : weights.dtype();
+}
+
 // Rounding m weights moves their sum by at most half an epsilon of 1 and m halves of the smallest
 // number; what float32 sums on the way adds more than that of float64 itself.
 double sum_tolerance(DType dtype) {
@@ -27,7 +41,9 @@ double near_underflow(DType dtype) { return dtype == DType::float16 ? 1e-6 : 1e-
 }  // namespace
 
 GivenWeights::GivenWeights(const TensorSource& source, std::vector<std::string>& notes)
-    : path_(source.path), tensor_(read_tensor(source, "weights", notes)) {
+    : path_(source.path),
+      tensor_(read_tensor(source, "weights", notes)),
+      dtype_(coarsest(tensor_)) {
   const Shape& shape = tensor_.shape();
   if (shape.rank() < 2) {
     throw InputError(path_, "weights", shape.str(),
@@ -75,14 +91,14 @@ GivenWeights::RowSum GivenWeights::add_up(Index row, std::vector<double>& weight
       result.smallest = std::min(result.smallest, weight);
     }
   }
-  const double tolerance = sum_tolerance(tensor_.dtype());
+  const double tolerance = sum_tolerance(dtype_);
   if (result.zeros < keys() && !(std::abs(result.sum - 1) <= tolerance)) {
     // The index of the row, without that of its first key.
     std::string index = index_text(tensor_.shape(), row * keys());
     index.resize(index.rfind(','));
-    throw InputError(path_, "weights", fmt::format("the sum {:.6g} in row {}]", result.sum, index),
-                     fmt::format("need 1 within {:g} in {}, or 0 throughout", tolerance,
-                                 dtype_name(tensor_.dtype())));
+    throw InputError(
+        path_, "weights", fmt::format("the sum {:.6g} in row {}]", result.sum, index),
+        fmt::format("need 1 within {:g} in {}, or 0 throughout", tolerance, dtype_name(dtype_)));
   }
   return result;
 }

@@ -10,7 +10,7 @@ namespace attnlab {
 
 // Attention weights from outside, each row those of a softmax: numbers from 0 on with the sum 1, or
 // 0 throughout where a query may attend to no key. The sum may be off by what rounding does to it:
-// 1e-4, and 4e-3 in float16, 1e-2 in bfloat16.
+// 1e-4, and 4e-3 where all are float16 numbers, in whatever type, 1e-2 where bfloat16 ones.
 //
 // A key is seen by a row when its weight is above 0. A mask makes it exactly 0, and so does
 // underflow, which cannot be told from a mask.
@@ -50,6 +50,7 @@ class GivenWeights {
 
   std::string path_;
   AnyTensor tensor_;
+  DType dtype_;  // the coarsest that holds them
   Index batch_ = 1, heads_ = 1;
   std::vector<Index> seen_rows_;
 };

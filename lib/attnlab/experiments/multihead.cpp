@@ -135,6 +135,16 @@ void require_width(std::string_view option, std::optional<Index> given, Index ac
                    fmt::format("the params file has {}", actual));
 }
 
+// Its errors are those of the file.
+template <class T>
+MultiHeadShape shape_of(const MultiHeadParams<T>& params, const std::string& path) {
+  try {
+    return params.shape();
+  } catch (const InputError& error) {
+    throw InputError(path, error.field(), error.value(), error.rule());
+  }
+}
+
 template <class T>
 MultiHeadParams<T> read_params(const LayerFile& file, const LayerOptions& options,
                                const SizeOptions& sizes) {
@@ -151,7 +161,7 @@ MultiHeadParams<T> read_params(const LayerFile& file, const LayerOptions& option
                                  options.params.path));
   }
   MultiHeadParams<T> params = file.params<T>(*heads, kv_heads);
-  const MultiHeadShape shape = params.shape();
+  const MultiHeadShape shape = shape_of(params, options.params.path);
   require_width("d_model", options.d_model, shape.d_output);
   require_width("d_k", sizes.d_k, shape.d_k);
   require_width("d_v", sizes.d_v, shape.d_v);

@@ -168,6 +168,10 @@ void answer_carelessly(const AttendOptions& options, AttentionCase& kept) {
     mask.mask.values = seen_under(*mask.mask.values);
     mask.mask_kind = MaskKind::attend;
   }
+  // The offset was that of positions, which have no part in this.
+  if (!mask.causal.value_or(false) && mask.window_left < 0 && mask.window_right < 0) {
+    mask.offset.reset();
+  }
   AttendResult seen = step_by_step(careless, Precision::float64, {"weights"});
   kept.seen_keys = {{"weights", *std::move(seen.attention.weights)},
                     {"output", *std::move(seen.output)}};

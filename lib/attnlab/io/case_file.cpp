@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -44,8 +45,11 @@ class CaseReader {
     for (const Json& input : list(member(json, "inputs"), "inputs")) {
       description.inputs.push_back(name(input, "inputs"));
     }
+    std::set<std::string> names;
     for (const Json& matrix : list(member(json, "matrices"), "matrices")) {
-      description.matrices.push_back(read_matrix(matrix));
+      CaseMatrix read = read_matrix(matrix);
+      if (!names.insert(read.name).second) refuse("matrices", matrix["name"], "is there twice");
+      description.matrices.push_back(std::move(read));
     }
     return description;
   }
@@ -83,8 +87,10 @@ class CaseReader {
   }
   std::optional<double> error(const Json& value, std::string_view field) const {
     if (value.is_null()) return std::nullopt;
-    if (value.is_array()) refuse(field, value, "need a number");
-    return tensor_from_json(value, source_, field).at(0);
+    if (!value.is_number() || !(value.get<double>() >= 0)) {
+      refuse(field, value, "need a number, 0 or more");
+    }
+    return value.get<double>();
   }
 
   CaseMatrix read_matrix(const Json& json) const {
@@ -114,7 +120,7 @@ class CaseReader {
 };
 
 Json number_or_null(const std::optional<double>& value) {
-  return value ? number_to_json(*value) : Json(nullptr);
+  return value && std::isfinite(*value) ? number_to_json(*value) : Json(nullptr);
 }
 
 // Every file that a case of this description has.
