@@ -6,23 +6,29 @@
 namespace attnlab {
 namespace {
 
-// A layer on disk, and the options that read it.
-std::vector<std::string> layer_in(const TemporaryFolder& folder) {
+// A layer on disk, drawn with these options too, and the options that read it.
+std::vector<std::string> layer_in(const TemporaryFolder& folder,
+                                  const std::vector<std::string>& drawn_with = {}) {
   const std::string path = folder / "layer.safetensors";
-  CHECK(attnlab({"multihead", "--d-model", "8", "--heads", "4", "--kv-heads", "2", "--bias",
-                 "--dtype", "float64", "--seed", "3", "--save-params", path})
-            .exit_code == 0);
+  std::vector<std::string> draw = {
+      "multihead", "--d-model", "8",       "--heads", "4", "--kv-heads",    "2",
+      "--bias",    "--dtype",   "float64", "--seed",  "3", "--save-params", path};
+  draw.insert(draw.end(), drawn_with.begin(), drawn_with.end());
+  CHECK(attnlab(draw).exit_code == 0);
   return {"multihead", "--params", path, "--quiet"};
 }
 
-TEST_CASE("a decoder's steps through files give the rows of the whole sequence") {
+// With `drawn_with` and `applied_with` as more options of the layer and of its use.
+void check_steps(const std::vector<std::string>& drawn_with,
+                 const std::vector<std::string>& applied_with) {
   const TemporaryFolder folder;
-  const std::vector<std::string> layer = layer_in(folder);
+  std::vector<std::string> layer = layer_in(folder, drawn_with);
+  layer.insert(layer.end(), applied_with.begin(), applied_with.end());
   const std::vector<std::string> lines = {"1,0,2,-1,.5,3,-2,1\n", "0,1,-1,2,1,-.5,.3,2\n",
                                           "-1,2,.1,0,1,1,-3,.7\n", "2,2,-1,.4,0,-2,1,1\n"};
   const auto run = [&](const std::string& x, std::vector<std::string> more) {
     more.insert(more.begin(), layer.begin(), layer.end());
-    more.insert(more.end(), {"--x", x, "--role", "decoder", "--softcap", "2"});
+    more.insert(more.end(), {"--x", x, "--role", "decoder"});
     return numbers(result_of_run(more)["result"]["output"]);
   };
   const std::string all = folder.write("all.csv", lines[0] + lines[1] + lines[2] + lines[3]);
@@ -35,6 +41,13 @@ TEST_CASE("a decoder's steps through files give the rows of the whole sequence")
     for (const double value : run(folder.write("row.csv", lines[i]), more)) steps.push_back(value);
   }
   check_close(steps, whole, 1e-13);
+}
+
+TEST_CASE("a decoder's steps through files give the rows of the whole sequence") {
+  SECTION("capped") { check_steps({}, {"--softcap", "2"}); }
+  SECTION("with positions and norms") {
+    check_steps({"--qk-norm"}, {"--alibi", "--rope-theta", "100"});
+  }
 }
 
 TEST_CASE("the keys of a memory are computed once for all steps of cross-attention") {

@@ -1,40 +1,12 @@
 // Rotary positions, linear biases and norms as a user meets them: flags, files, traces, refusals.
 
 #include "cli/json_result.h"
-#include "temporary_folder.h"
 
 namespace attnlab {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-TEST_CASE("a rotated decoder's steps through files give the rows of the whole sequence") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "layer.safetensors";
-  CHECK(attnlab({"multihead", "--d-model", "8", "--heads", "4", "--kv-heads", "2", "--bias",
-                 "--qk-norm", "--dtype", "float64", "--seed", "3", "--save-params", path})
-            .exit_code == 0);
-  const std::vector<std::string> lines = {"1,0,2,-1,.5,3,-2,1\n", "0,1,-1,2,1,-.5,.3,2\n",
-                                          "-1,2,.1,0,1,1,-3,.7\n", "2,2,-1,.4,0,-2,1,1\n"};
-  const auto run = [&](const std::string& x, const std::vector<std::string>& more) {
-    std::vector<std::string> all = {"multihead", "--params",     path,      "--x",
-                                    x,           "--role",       "decoder", "--quiet",
-                                    "--alibi",   "--rope-theta", "100"};
-    all.insert(all.end(), more.begin(), more.end());
-    return numbers(result_of_run(all)["result"]["output"]);
-  };
-  const std::string all = folder.write("all.csv", lines[0] + lines[1] + lines[2] + lines[3]);
-  const std::vector<double> whole = run(all, {});
-  const std::string k = folder / "k.npy", v = folder / "v.npy";
-  std::vector<double> steps;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::vector<std::string> more = {"--save", "present_k=" + k, "--save", "present_v=" + v};
-    if (i > 0) more.insert(more.end(), {"--past-k", k, "--past-v", v});
-    for (const double value : run(folder.write("row.csv", lines[i]), more)) steps.push_back(value);
-  }
-  check_close(steps, whole, 1e-13);
 }
 
 TEST_CASE("flags and keys of positions are the same options") {
