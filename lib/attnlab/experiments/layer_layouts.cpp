@@ -5,6 +5,21 @@ namespace {
 
 constexpr bool kTransposed = true;
 
+// nn.MultiheadAttention, torch/nn/modules/activation.py.
+constexpr LayerLayout torch(LayerPiece w_q, LayerPiece w_k, LayerPiece w_v) {
+  return {.kind = ParamsLayout::torch,
+          .w_q = w_q,
+          .w_k = w_k,
+          .w_v = w_v,
+          .w_o = {"out_proj.weight", kTransposed},
+          .b_q = {"in_proj_bias", false, 0, 3},
+          .b_k = {"in_proj_bias", false, 1, 3},
+          .b_v = {"in_proj_bias", false, 2, 3},
+          .b_o = {"out_proj.bias"},
+          .bias_k = {"bias_k"},
+          .bias_v = {"bias_v"}};
+}
+
 constexpr std::array<LayerLayout, 6> kLayouts = {{
     {.kind = ParamsLayout::attnlab,
      .w_q = {"w_q"},
@@ -19,30 +34,11 @@ constexpr std::array<LayerLayout, 6> kLayouts = {{
      .k_norm = {"k_norm"},
      .bias_k = {"bias_k"},
      .bias_v = {"bias_v"}},
-    // nn.MultiheadAttention, torch/nn/modules/activation.py.
-    {.kind = ParamsLayout::torch,
-     .w_q = {"in_proj_weight", kTransposed, 0, 3},
-     .w_k = {"in_proj_weight", kTransposed, 1, 3},
-     .w_v = {"in_proj_weight", kTransposed, 2, 3},
-     .w_o = {"out_proj.weight", kTransposed},
-     .b_q = {"in_proj_bias", false, 0, 3},
-     .b_k = {"in_proj_bias", false, 1, 3},
-     .b_v = {"in_proj_bias", false, 2, 3},
-     .b_o = {"out_proj.bias"},
-     .bias_k = {"bias_k"},
-     .bias_v = {"bias_v"}},
+    torch({"in_proj_weight", kTransposed, 0, 3}, {"in_proj_weight", kTransposed, 1, 3},
+          {"in_proj_weight", kTransposed, 2, 3}),
     // With kdim or vdim the three projections are kept apart.
-    {.kind = ParamsLayout::torch,
-     .w_q = {"q_proj_weight", kTransposed},
-     .w_k = {"k_proj_weight", kTransposed},
-     .w_v = {"v_proj_weight", kTransposed},
-     .w_o = {"out_proj.weight", kTransposed},
-     .b_q = {"in_proj_bias", false, 0, 3},
-     .b_k = {"in_proj_bias", false, 1, 3},
-     .b_v = {"in_proj_bias", false, 2, 3},
-     .b_o = {"out_proj.bias"},
-     .bias_k = {"bias_k"},
-     .bias_v = {"bias_v"}},
+    torch({"q_proj_weight", kTransposed}, {"k_proj_weight", kTransposed},
+          {"v_proj_weight", kTransposed}),
     // Hugging Face transformers, models/bert/modeling_bert.py: encoder.layer.N.
     {.kind = ParamsLayout::bert,
      .w_q = {"attention.self.query.weight", kTransposed},
