@@ -28,6 +28,15 @@ AttentionResult<T> attend_with(const test::DrawnCase<T>& drawn, Kernel kernel,
   return scaled_dot_product(drawn.q, drawn.k, drawn.v, drawn.mask, settings, want);
 }
 
+// Keys that grow, so that every few tiles a score is far above those before it, and others not.
+template <class T>
+void grow_keys(test::DrawnCase<T>& drawn) {
+  const Index m = drawn.k.shape()[2], d = drawn.k.shape()[3];
+  for (Index i = 0; i < drawn.k.size(); ++i) {
+    drawn.k.data()[i] *= static_cast<T>(1 + i / d % m / 10);
+  }
+}
+
 TEST_CASE("the tiled kernel is about as exact as the plain path, and no worse on the whole") {
   double tiled_squares = 0, full_squares = 0;
   for (const Index n : {1, 7, 64, 130}) {
@@ -51,9 +60,10 @@ TEST_CASE("the tiled kernel is about as exact as the plain path, and no worse on
 
 TEST_CASE("asking for weights and steps changes no bit of a tiled output, nor does the block") {
   for (const bool causal : {false, true}) {
-    const auto check = [&](auto drawn) {
+    const auto check = [&](auto drawn, bool grows) {
       using T = std::remove_cvref_t<decltype(drawn.q.data()[0])>;
       if (causal) drawn.mask.set_causal();
+      if (grows) grow_keys(drawn);
       const auto alone = attend_with(drawn, Kernel::tiled);
       CHECK(same_bits(alone.output, attend_with(drawn, Kernel::tiled, {"weights"}).output));
       const auto all = attend_with(drawn, Kernel::tiled, test::kAllMatrices);
@@ -74,8 +84,46 @@ TEST_CASE("asking for weights and steps changes no bit of a tiled output, nor do
         CHECK(same_bits(alone.output, result.output));
       }
     };
-    check(normal_case<float>(200, 600, 20));
-    check(normal_case<double>(200, 600, 20));
+    for (const bool grows : {false, true}) {
+      check(normal_case<float>(200, 600, 20), grows);
+      check(normal_case<double>(200, 600, 20), grows);
+    }
+  }
+}
+
+TEST_CASE("scores far above those of the first keys are weighed right") {
+  for (const bool causal : {false, true}) {
+    for (const Index m : {17, 40, 300, 700}) {
+      INFO(m << " keys" << (causal ? ", causal" : ""));
+      auto drawn = normal_case<float>(23, m, 20);
+      auto exact = normal_case<double>(23, m, 20);
+      grow_keys(drawn);
+      grow_keys(exact);
+      if (causal) {
+        drawn.mask.set_causal();
+        drawn.mask.set_offset(m - 23);
+        exact.mask.set_causal();
+        exact.mask.set_offset(m - 23);
+      }
+      const auto result = attend_with(drawn, Kernel::tiled, {"weights"});
+      const auto truth = attend_with(exact, Kernel::full, {"weights"});
+      const auto plain = attend_with(drawn, Kernel::full, {"weights"});
+      // A few rows of the largest scores decide about all: what is far off shows, not their chance.
+      CHECK(errors_of(result.output, truth.output).squares <=
+            2.5 * 2.5 * errors_of(plain.output, truth.output).squares);
+      CHECK(errors_of(*result.weights, *truth.weights).squares <=
+            2.5 * 2.5 * errors_of(*plain.weights, *truth.weights).squares);
+    }
+  }
+}
+
+TEST_CASE("V near the largest numbers does not overflow where its mean does not") {
+  auto drawn = normal_case<float>(7, 300, 4);
+  drawn.settings.scale = 8;  // scores that rise by far more than a factor of 100 in weight
+  for (Index i = 0; i < drawn.v.size(); ++i) drawn.v.data()[i] = 1e36f;
+  const auto result = attend_with(drawn, Kernel::tiled);
+  for (const float output : std::as_const(result.output).values()) {
+    CHECK(output == Approx(1e36f).epsilon(1e-5));
   }
 }
 

@@ -228,20 +228,12 @@ class BackwardTiles {
           padded_depth_, {share_.grad_k + tile.first * share_.stride_k, share_.stride_k}, AddTo{});
     }
     if (share_.grad_q != nullptr) {
-      multiply_all_rows<T>(
-          block_.rows, TransposedView<const T>{grad_scores.data, grad_scores.stride},
-          padded_keys(tile), kPanel<T>, size.keys, padded_depth_, grad_q_, AddTo{});
+      multiply_all_rows<T>(block_.rows,
+                           TransposedView<const T>{grad_scores.data, grad_scores.stride},
+                           padded_rows<T>(key_rows(call_.k.finite(), tile.first, depth_), size.keys,
+                                          depth_, padded_depth_, packed_keys_),
+                           kPanel<T>, size.keys, padded_depth_, grad_q_, AddTo{});
     }
-  }
-
-  // K of a tile, its rows filled up where they are no whole vectors.
-  View<const T> padded_keys(KeyRange tile) {
-    const View<const T> keys = key_rows(call_.k.finite(), tile.first, depth_);
-    if (depth_ == padded_depth_) return keys;
-    for (Index j = 0; j < tile.last - tile.first; ++j) {
-      scale_row(keys.row(j), depth_, T(1), padded_depth_, packed_keys_ + j * padded_depth_);
-    }
-    return {packed_keys_, padded_depth_};
   }
 
   void write_grad_q() {

@@ -31,15 +31,16 @@ HWY_INLINE T largest(const T* HWY_RESTRICT scores, Index columns) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
 }
 
-// weights = base^(score - max), in place, and their sums added to `sums` lane by lane. Which sum a
-// weight goes to depends on its column alone. False where a score is NaN, or infinity.
+// weights = base^(score - reference), in place, and their sums added to `sums` lane by lane, one
+// vector after the other. False where a score is NaN, or infinity.
 template <class T, Base base>
-HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* HWY_RESTRICT sums) {
+HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T reference,
+                               T* HWY_RESTRICT sums) {
   const hn::ScalableTag<T> d;
   constexpr Index kLane = kLanes<T>;
-  const auto m = hn::Set(d, max);
-  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d);
-  // Of what is not above 0: -infinity at the most, but NaN stays.
+  const auto m = hn::Set(d, reference);
+  auto sum = hn::Load(d, sums);
+  // Of numbers or -infinity; NaN stays.
   auto check = hn::Zero(d);
   for (Index j = 0; j < columns; j += 2 * kLane) {
     const auto x0 = hn::Sub(hn::Load(d, scores + j), m);
@@ -48,10 +49,9 @@ HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T max, T* 
     const auto w0 = power<base>(d, x0), w1 = power<base>(d, x1);
     hn::Store(w0, d, scores + j);
     hn::Store(w1, d, scores + j + kLane);
-    sum0 = hn::Add(sum0, w0);
-    sum1 = hn::Add(sum1, w1);
+    sum = hn::Add(hn::Add(sum, w0), w1);
   }
-  hn::Store(hn::Add(hn::Load(d, sums), hn::Add(sum0, sum1)), d, sums);
+  hn::Store(sum, d, sums);
   return hn::AllFalse(d, hn::IsNaN(check));
 }
 
@@ -60,27 +60,6 @@ template <class T>
 HWY_INLINE T sum_of(const T* sums) {
   const hn::ScalableTag<T> d;
   return hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums)));
-}
-
-// The largest of the lanes.
-template <class T>
-HWY_INLINE T largest_lane(const T* lanes) {
-  const hn::ScalableTag<T> d;
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Load(d, lanes)));
-}
-
-// into = factor weights
-template <class T>
-HWY_INLINE void write_scaled(const T* HWY_RESTRICT weights, Index count, T factor,
-                             T* HWY_RESTRICT into) {
-  const hn::ScalableTag<T> d;
-  constexpr Index kLane = kLanes<T>;
-  const auto f = hn::Set(d, factor);
-  Index j = 0;
-  for (; j + kLane <= count; j += kLane) {
-    hn::StoreU(hn::Mul(f, hn::Load(d, weights + j)), d, into + j);
-  }
-  for (; j < count; ++j) into[j] = factor * weights[j];
 }
 
 // scores = cap tanh(scores / cap)

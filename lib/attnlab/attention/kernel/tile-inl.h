@@ -33,6 +33,13 @@ inline constexpr Index kLanes = HWY_LANES(T);
 template <class T>
 inline constexpr Index kPanel = kLanes<T>* kVectors;
 
+// Keys a tile; a multiple of two vectors. With kRows queries the scores take 6 KB of float32,
+// which stay in the first cache.
+inline constexpr Index kTileKeys = 256;
+// From one row of scores to the next. Rows a power of two apart lie in the same banks of the first
+// cache, and loads from them wait for each other: a third of the speed where all else is there.
+inline constexpr Index kScoreStride = kTileKeys + 16;
+
 constexpr Index round_up(Index count, Index multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
@@ -77,22 +84,6 @@ struct AddTo {
     }
   }
 };
-// The largest so far of row r is kept, lane by lane, in row r of `maxima` [kRows, lanes].
-template <class T>
-struct StoreAndCompare {
-  T* maxima;
-
-  template <class D, class V, int vectors>
-  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int r, T* into) const {
-    Store()(d, sums, r, into);
-    T* const at = maxima + r * kLanes<T>;
-    V max = hn::Load(d, at);
-    HWY_UNROLL(4)
-    for (int j = 0; j < vectors; ++j) max = hn::Max(max, sums[j]);
-    hn::Store(max, d, at);
-  }
-};
-
 // C [rows, vectors lanes] of A [rows, depth] B [depth, vectors lanes], A a view or the transpose of
 // one, B packed: its rows are kPanel apart from each other. Sums run over the depth in order, one
 // fused multiply-add each; `finish` takes them.
@@ -170,6 +161,19 @@ void multiply_all_rows(Index rows, Left a, View<const T> b, Index panel_step, In
     multiply_rows<T>(std::min(kRows, rows - r), a.from_row(r), b, panel_step, depth, columns,
                      c.from_row(r), finish);
   }
+}
+
+// `count` rows of `width` elements filled up with 0 to `padded`, which is where they stand if that
+// is their width and else in `into` [count, padded].
+template <class T>
+View<const T> padded_rows(View<const T> rows, Index count, Index width, Index padded, T* into) {
+  if (width == padded) return rows;
+  for (Index i = 0; i < count; ++i) {
+    T* row = into + i * padded;
+    std::copy_n(rows.row(i), width, row);
+    std::fill(row + width, row + padded, T(0));
+  }
+  return {into, padded};
 }
 
 // Packs `count` rows of k [count, depth], times `scale`, as the columns of panels: panel p holds

@@ -1,7 +1,12 @@
 #include "attnlab/attention/kernel/values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace attnlab {
 namespace {
@@ -11,11 +16,25 @@ bool all_finite(std::span<const T> values) {
   return std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
 }
 
+// The largest magnitude, or infinity or NaN where there is one: the bits of numbers without their
+// sign are in the order of their magnitudes, and compilers compare whole numbers in vectors.
+template <class T>
+T largest_magnitude(std::span<const T> values) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
+  Bits largest = 0;
+  for (const T value : values) {
+    const Bits bits = std::bit_cast<Bits>(value) & kMagnitude;
+    largest = bits > largest ? bits : largest;
+  }
+  return std::bit_cast<T>(largest);
+}
+
 }  // namespace
 
 template <class T>
-Values<T>::Values(const Tensor<T>& v) : v_(v) {
-  if (all_finite(v.values())) return;
+Values<T>::Values(const Tensor<T>& v) : v_(v), largest_(largest_magnitude(v.values())) {
+  if (std::isfinite(largest_)) return;
   finite_ = v;
   const Index rows = v.shape()[-2];
   const Index columns = v.shape()[-1];
@@ -27,6 +46,7 @@ Values<T>::Values(const Tensor<T>& v) : v_(v) {
     std::replace_if(
         values.begin(), values.end(), [](T value) { return !std::isfinite(value); }, T(0));
   }
+  largest_ = largest_magnitude(std::as_const(*finite_).values());
 }
 
 template class Values<float>;

@@ -18,6 +18,8 @@ class Values {
   const Shape& shape() const { return v_.shape(); }
   // V with 0 for NaN and the infinities.
   const Tensor<T>& finite() const { return finite_ ? *finite_ : v_; }
+  // The largest magnitude of the finite ones.
+  T largest() const { return largest_; }
   // The V that was given.
   const Tensor<T>& given() const { return v_; }
   // Rows of the i-th matrix that hold NaN or an infinity, in order.
@@ -28,6 +30,7 @@ class Values {
 
  private:
   const Tensor<T>& v_;
+  T largest_ = 0;
   std::optional<Tensor<T>> finite_;
   std::vector<std::vector<Index>> non_finite_rows_;
 };
