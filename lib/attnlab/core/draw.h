@@ -26,11 +26,6 @@ struct Draw {
 Draw checked_draw(std::size_t count, std::size_t length, std::uint64_t seed, Stream stream,
                   std::uint64_t first_trial);
 
-// Copies the values of blocks, four each, of which the first is number `first` of the draw, to
-// where they belong in out [trials, length].
-void place_blocks(const Draw& draw, std::size_t first, std::span<const float> values,
-                  std::span<float> out);
-
 // Fills out [trials, length] block by block: `transform` makes four values of the words of one.
 template <class T, class Transform>
 void draw_by_block(const Draw& draw, std::span<T> out, const Transform& transform) {

@@ -90,19 +90,16 @@ HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
   polynomial(d, normal::kSineRest, z, s);
   polynomial(d, normal::kCosine, z, c);
   for (std::size_t p = 0; p < 2; ++p) {
-    s[p] = hn::MulAdd(x[p], hn::Set(d, normal::kHalfPi), hn::Mul(x[p], s[p]));
-  }
-  const V sign = hn::SignBit(d);
-  for (std::size_t p = 0; p < 2; ++p) {
     // The number of the nearest quarter turn is in the upper two bits. Odd ones exchange sine and
-    // cosine, and the signs are the uppermost bit, for the cosine that of the quarter after.
+    // cosine and turn the sign of what becomes the cosine, and the uppermost bit turns both.
     const auto quarter = hn::Add(bits[2 * p + 1], hn::Set(words, 0x20000000u));
-    const auto next = hn::Add(bits[2 * p + 1], hn::Set(words, 0x60000000u));
-    const V odd = hn::BitCast(d, hn::ShiftLeft<1>(quarter));
-    const V cosine = hn::IfNegativeThenElse(odd, s[p], c[p]);
-    const V sine = hn::IfNegativeThenElse(odd, c[p], s[p]);
-    normals[2 * p] = hn::Mul(radius[p], hn::Xor(cosine, hn::And(hn::BitCast(d, next), sign)));
-    normals[2 * p + 1] = hn::Mul(radius[p], hn::Xor(sine, hn::And(hn::BitCast(d, quarter), sign)));
+    const V odd = hn::BitCast(d, hn::Add(quarter, quarter));
+    const V half_pi = hn::Set(d, normal::kHalfPi), rest = hn::Mul(x[p], s[p]);
+    const V sine = hn::MulAdd(x[p], half_pi, rest);
+    const V minus_sine = hn::NegMulSub(x[p], half_pi, rest);
+    const V turned = hn::Xor(radius[p], hn::And(hn::BitCast(d, quarter), hn::SignBit(d)));
+    normals[2 * p] = hn::Mul(turned, hn::IfNegativeThenElse(odd, minus_sine, c[p]));
+    normals[2 * p + 1] = hn::Mul(turned, hn::IfNegativeThenElse(odd, c[p], sine));
   }
 }
 

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attnlab/core/draw.h"
 #include "attnlab/core/philox.h"
+#include "attnlab/core/random.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
@@ -20,134 +20,163 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_NATIVE_FMA
 
-// The blocks of a draw in order, those of a trial and then of the next, a vector of them at a time.
+// The words of vectors of counters (block, lower and upper half of trial, stream).
 //
-// A block has a 64-bit lane, of which a product of 32 bits reads the lower half only: its own
+// A counter has a 64-bit lane, of which a product of 32 bits reads the lower half only: its own
 // halves are words of the next round as they stand. Two such vectors, an even and an odd one, make
-// one vector of each word in the end. Lanes are numbered so that shuffles within 16 bytes put these
-// in order: position p of 16-byte part c has block p * parts + c of the vector.
+// one vector of each word in the end.
+//
+// Neither of the first round's products reads what the other does, so that after two rounds each
+// word is one that the block alone gives, or the trial, or the exclusive or of two such. A lane's
+// block or its trial thus has these rounds made of it once, for all it meets.
 template <class D32>
-class PhiloxBlocks {
+class PhiloxLanes {
  public:
-  using Word = hn::Vec<D32>;
-  static constexpr std::size_t kLanes = hn::MaxLanes(D32());
-  // Vectors at once: what their words need stays in the first cache.
-  static constexpr std::size_t kVectors = 30;
-
-  // The words stay as they are until next().
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  explicit PhiloxBlocks(const Draw& draw) : stream_(draw.stream), blocks_(draw.blocks()) {
-    HWY_ALIGN std::uint64_t block[kLanes], trial[kLanes];
-    const std::size_t lanes = hn::Lanes(D32()), parts = lanes / 4;
-    std::uint64_t next_block = 0, next_trial = draw.trial;
-    for (std::size_t i = 0; i < lanes; ++i) {
-      const std::size_t position = i / parts, part = i % parts;
-      const std::size_t lane = position % 2 * (lanes / 2) + part * 2 + position / 2;
-      block[lane] = next_block;
-      trial[lane] = next_trial;
-      if (++next_block == blocks_) {
-        next_block = 0;
-        ++next_trial;
-      }
-    }
-    const D64 d;
-    even_ = {hn::Load(d, block), hn::Load(d, trial)};
-    odd_ = {hn::Load(d, block + lanes / 2), hn::Load(d, trial + lanes / 2)};
-    PhiloxKey key = philox_key(draw.seed);
-    for (auto& round : keys_) {
-      for (std::size_t word = 0; word < 2; ++word) hn::Store(hn::Set(d, key[word]), d, round[word]);
-      key = next_philox_key(key);
-    }
-  }
-
-  // Goes on to the next `vectors` vectors of blocks, at most kVectors of them.
-  void next(std::size_t vectors) {
-    next(vectors, even_, even_words_);
-    next(vectors, odd_, odd_words_);
-  }
-  // Word `w` of vector `v` of them.
-  HWY_INLINE Word word(std::size_t v, std::size_t w) const {
-    const D32 d;
-    const D64 d64;
-    const std::size_t place = (4 * v + w) * hn::Lanes(d64);
-    const auto odd = hn::ShiftLeft<32>(hn::Load(d64, odd_words_ + place));
-    return hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::Load(d64, even_words_ + place)));
-  }
-
- private:
   using D64 = hn::Repartition<std::uint64_t, D32>;
   using Wide = hn::Vec<D64>;
+  static constexpr std::size_t kLanes = hn::MaxLanes(D32());
+  static constexpr std::size_t kWords = 4 * kLanes;  // of a vector
 
-  struct Place {
-    Wide block, trial;
+  // The lower half of each lane counts, in all of these.
+  struct OfBlock {
+    Wide word0, word1, word2;
   };
-  // The lower half of each lane counts.
+  struct OfTrial {
+    Wide word0, word2, word3;
+  };
   struct Counter {
     Wide word0, word1, word2, word3;
   };
 
-  HWY_NOINLINE void next(std::size_t vectors, Place& place,
-                         std::uint64_t* HWY_RESTRICT words) const {
-    const std::size_t lanes = hn::Lanes(D64());
-    Place at = place;
-    for (; vectors >= 3; vectors -= 3, words += 12 * lanes) run<3>(at, words);
-    for (; vectors > 0; --vectors, words += 4 * lanes) run<1>(at, words);
-    place = at;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  PhiloxLanes(std::uint64_t seed, Stream stream) : stream_(static_cast<std::uint32_t>(stream)) {
+    PhiloxKey key = philox_key(seed);
+    for (auto& round : keys_) {
+      for (std::size_t word = 0; word < 2; ++word) {
+        // In both halves, of which the last round of odd lanes reads the upper.
+        const Wide both = hn::BitCast(D64(), hn::Set(D32(), key[word]));
+        hn::Store(both, D64(), round[word]);
+      }
+      key = next_philox_key(key);
+    }
   }
 
-  // Three vectors at once keep the multipliers busy, since each round waits for the one before it,
-  // and are all that 16 registers hold.
-  template <std::size_t count>
-  HWY_INLINE void run(Place& place, std::uint64_t* HWY_RESTRICT words) const {
-    const D64 d;
+  // What blocks give of which first_product() is told.
+  HWY_INLINE OfBlock of_block(Wide product0) const {
+    const Wide word2 = hn::Xor3(hn::ShiftRight<32>(product0), hn::Set(D64(), stream_), key(0, 1));
+    const Wide product1 = times(1, word2);
+    return {hn::ShiftRight<32>(product1), hn::Xor(product1, key(2, 0)), product0};
+  }
+  static HWY_INLINE Wide first_product(Wide block) { return times(0, block); }
+
+  // What trials of 64 bits give.
+  HWY_INLINE OfTrial of_trial(Wide trial) const {
+    const Wide product1 = times(1, hn::ShiftRight<32>(trial));
+    const Wide word0 = hn::Xor3(hn::ShiftRight<32>(product1), trial, key(0, 0));
+    const Wide product0 = times(0, word0);
+    return {hn::Xor(product1, key(1, 0)), hn::Xor(hn::ShiftRight<32>(product0), key(1, 1)),
+            hn::Xor(product0, key(2, 1))};
+  }
+
+  // After two rounds; the keys of the third are in it.
+  static HWY_INLINE Counter counter(const OfBlock& block, const OfTrial& trial) {
+    return {hn::Xor(block.word0, trial.word0), block.word1, hn::Xor(block.word2, trial.word2),
+            trial.word3};
+  }
+
+  // Writes words [vectors, 4, lanes]. Source::next() is the counter() of the next vector's even, or
+  // odd, lanes.
+  template <class Source>
+  HWY_NOINLINE void write(Source& even, Source& odd, std::size_t vectors,
+                          std::uint32_t* HWY_RESTRICT words) const {
+    by_threes<false>(even, vectors, words);
+    by_threes<true>(odd, vectors, words);
+  }
+
+ private:
+  static constexpr std::size_t kRounds = 10;
+
+  HWY_INLINE Wide key(std::size_t round, std::size_t word) const {
+    return hn::Load(D64(), keys_[round][word]);
+  }
+  static HWY_INLINE Wide times(std::size_t word, Wide factor) {
+    return hn::MulEven(hn::BitCast(D32(), factor), hn::Set(D32(), kPhiloxMultiplier[word]));
+  }
+
+  // Three at once keep the multipliers busy, since each round waits for the one before it, and are
+  // all that 16 registers hold.
+  template <bool odd, class Source>
+  HWY_INLINE void by_threes(Source& source, std::size_t vectors,
+                            std::uint32_t* HWY_RESTRICT words) const {
+    for (; vectors >= 3; vectors -= 3, words += 3 * kWords) run<3, odd>(source, words);
+    for (; vectors > 0; --vectors, words += kWords) run<1, odd>(source, words);
+  }
+
+  template <std::size_t count, bool odd, class Source>
+  HWY_INLINE void run(Source& source, std::uint32_t* HWY_RESTRICT words) const {
     Counter c[count];
-    for (Counter& counter : c) {
-      counter = {place.block, place.trial, hn::ShiftRight<32>(place.trial),
-                 hn::Set(d, static_cast<std::uint64_t>(stream_))};
-      advance(place);
+    Wide product0[count], product1[count];
+    for (Counter& counter : c) counter = source.next();
+    products(c, product0, product1);
+    // The third round: its key is in the words.
+    for (std::size_t i = 0; i < count; ++i) {
+      c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
+              hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
     }
-    HWY_UNROLL(1)
-    for (const auto& key : keys_) {
-      for (Counter& counter : c) round(counter, hn::Load(d, key[0]), hn::Load(d, key[1]));
+    HWY_UNROLL(kRounds - 4)
+    for (std::size_t r = 3; r < kRounds - 1; ++r) {
+      products(c, product0, product1);
+      for (std::size_t i = 0; i < count; ++i) {
+        c[i].word1 = hn::Xor(c[i].word1, key(r, 0));
+        c[i].word3 = hn::Xor(c[i].word3, key(r, 1));
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
+                hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
+      }
     }
-    for (const Counter& counter : c) {
-      hn::Store(counter.word0, d, words);
-      hn::Store(counter.word1, d, words + hn::Lanes(d));
-      hn::Store(counter.word2, d, words + 2 * hn::Lanes(d));
-      hn::Store(counter.word3, d, words + 3 * hn::Lanes(d));
-      words += 4 * hn::Lanes(d);
+    products(c, product0, product1);
+    for (std::size_t i = 0; i < count; ++i, words += kWords) {
+      finish<odd>(c[i], product0[i], product1[i], words);
     }
   }
 
-  static HWY_INLINE Wide times(std::uint32_t multiplier, Wide word) {
-    return hn::MulEven(hn::BitCast(D32(), word), hn::Set(D32(), multiplier));
+  template <std::size_t count>
+  static HWY_INLINE void products(const Counter (&c)[count], Wide (&product0)[count],
+                                  Wide (&product1)[count]) {
+    for (std::size_t i = 0; i < count; ++i) {
+      product0[i] = times(0, c[i].word0);
+      product1[i] = times(1, c[i].word2);
+    }
   }
 
-  static HWY_INLINE void round(Counter& c, Wide key0, Wide key1) {
-    const Wide product0 = times(kPhiloxMultiplier[0], c.word0);
-    const Wide product1 = times(kPhiloxMultiplier[1], c.word2);
-    c = {hn::Xor(hn::ShiftRight<32>(product1), hn::Xor(c.word1, key0)), product1,
-         hn::Xor(hn::ShiftRight<32>(product0), hn::Xor(c.word3, key1)), product0};
+  // The last round: of even lanes to the lower halves, of odd ones to the upper beside them.
+  template <bool odd>
+  HWY_INLINE void finish(const Counter& c, Wide product0, Wide product1,
+                         std::uint32_t* HWY_RESTRICT words) const {
+    const Wide key0 = key(kRounds - 1, 0), key1 = key(kRounds - 1, 1);
+    if constexpr (odd) {
+      put_beside(hn::Xor3(product1, hn::ShiftLeft<32>(c.word1), key0), words);
+      put_beside(hn::ShiftLeft<32>(product1), words + kLanes);
+      put_beside(hn::Xor3(product0, hn::ShiftLeft<32>(c.word3), key1), words + 2 * kLanes);
+      put_beside(hn::ShiftLeft<32>(product0), words + 3 * kLanes);
+    } else {
+      put(hn::Xor3(hn::ShiftRight<32>(product1), c.word1, key0), words);
+      put(product1, words + kLanes);
+      put(hn::Xor3(hn::ShiftRight<32>(product0), c.word3, key1), words + 2 * kLanes);
+      put(product0, words + 3 * kLanes);
+    }
+  }
+  static HWY_INLINE void put(Wide lower, std::uint32_t* HWY_RESTRICT to) {
+    hn::Store(hn::BitCast(D32(), lower), D32(), to);
+  }
+  static HWY_INLINE void put_beside(Wide upper, std::uint32_t* HWY_RESTRICT to) {
+    const D32 d;
+    hn::Store(hn::OddEven(hn::BitCast(d, upper), hn::Load(d, to)), d, to);
   }
 
-  HWY_INLINE void advance(Place& place) const {
-    const D64 d;
-    const hn::RebindToSigned<D64> signed_lanes;
-    const std::size_t lanes = hn::Lanes(D32());
-    place.block = hn::Add(place.block, hn::Set(d, lanes % blocks_));
-    place.trial = hn::Add(place.trial, hn::Set(d, lanes / blocks_));
-    const auto last = hn::Set(signed_lanes, static_cast<std::int64_t>(blocks_ - 1));
-    const Wide over = hn::BitCast(
-        d, hn::VecFromMask(signed_lanes, hn::Gt(hn::BitCast(signed_lanes, place.block), last)));
-    place.block = hn::Sub(place.block, hn::And(over, hn::Set(d, blocks_)));
-    place.trial = hn::Sub(place.trial, over);  // which is -1 there
-  }
-
-  Stream stream_;
-  std::uint64_t blocks_;  // a trial
-  Place even_, odd_;
-  HWY_ALIGN std::uint64_t keys_[10][2][kLanes / 2];
-  HWY_ALIGN std::uint64_t even_words_[kVectors * 2 * kLanes], odd_words_[kVectors * 2 * kLanes];
+  std::uint64_t stream_;
+  HWY_ALIGN std::uint64_t keys_[kRounds][2][kLanes / 2];
 };
 
 #endif  // HWY_NATIVE_FMA
