@@ -196,34 +196,62 @@ class ToTrials {
   std::size_t length_, first_, end_, column_;
 };
 
-// The bits of some vectors of blocks are all made before their values, since each loop alone keeps
-// a processor busy without a wait.
-template <class Source, class Transform, class Sink>
-HWY_INLINE void draw_vectors(const Philox& philox, Source even, Source odd, std::size_t vectors,
-                             const Transform& transform, Sink sink) {
-  // What their words need stays in the first cache.
-  constexpr std::size_t kVectors = 48;
-  const WordLanes d;
+// The words of some vectors of blocks, [vectors, 4, lanes].
+struct WordTile {
+  // What they need stays in the first cache.
+  static constexpr std::size_t kVectors = 48;
+
+  HWY_INLINE Words word(std::size_t vector, std::size_t word) const {
+    return hn::Load(WordLanes(), words + vector * Philox::kWords + word * Philox::kLanes);
+  }
+
+  std::size_t vectors = 0;
   HWY_ALIGN std::uint32_t words[kVectors * Philox::kWords];
-  while (vectors > 0) {
-    const std::size_t count = std::min(kVectors, vectors);
-    philox.write(even, odd, count, words);
-    for (std::size_t v = 0; v < count; ++v) {
-      const std::uint32_t* const from = words + v * Philox::kWords;
-      const Words block[4] = {hn::Load(d, from), hn::Load(d, from + Philox::kLanes),
-                              hn::Load(d, from + 2 * Philox::kLanes),
-                              hn::Load(d, from + 3 * Philox::kLanes)};
+};
+
+// A transform of each vector of blocks by itself: operator()(const Words (&)[4], Floats (&)[4]).
+template <class Transform>
+struct VectorByVector {
+  template <class Sink>
+  HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
+    for (std::size_t v = 0; v < tile.vectors; ++v) {
       Floats values[4];
-      transform(block, values);
-      put_in_order(values);
+      Transform()({tile.word(v, 0), tile.word(v, 1), tile.word(v, 2), tile.word(v, 3)}, values);
       sink(values);
     }
-    vectors -= count;
+  }
+};
+
+// Puts the values of a vector of blocks, that come word by word, where `To` writes them.
+template <class To>
+class InOrder {
+ public:
+  explicit InOrder(const To& to) : to_(to) {}
+  HWY_INLINE void operator()(Floats (&values)[4]) {
+    put_in_order(values);
+    to_(values);
+  }
+
+ private:
+  To to_;
+};
+
+// The bits of a tile are all made before its values, since each loop alone keeps a processor busy
+// without a wait.
+template <class Source, class Transform, class To>
+HWY_INLINE void draw_vectors(const Philox& philox, Source even, Source odd, std::size_t vectors,
+                             const Transform& transform, const To& to) {
+  InOrder<To> sink(to);
+  WordTile tile;
+  for (; vectors > 0; vectors -= tile.vectors) {
+    tile.vectors = std::min(WordTile::kVectors, vectors);
+    philox.write(even, odd, tile.vectors, tile.words);
+    transform(tile, sink);
   }
 }
 
-// Fills out [trials, length]. `transform` makes vectors of values of the vectors of words of a
-// block: operator()(const Words (&)[4], Floats (&)[4]).
+// Fills out [trials, length]. `transform` makes values of words: operator()(const WordTile&, Sink&)
+// calls sink(Floats (&)[4]) with those of each vector of the tile in turn, word by word.
 template <class Transform>
 void draw_in_vectors(const Draw& draw, std::span<float> out, const Transform& transform) {
   if (out.empty()) return;

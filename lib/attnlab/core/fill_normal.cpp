@@ -14,9 +14,34 @@ namespace attnlab::HWY_NAMESPACE {
 
 #if HWY_NATIVE_FMA
 
+// Words 0 and 2 of all vectors first: what follows is as long a chain of operations that wait for
+// one another, and a processor looks ahead over one of them only.
 struct ToNormals {
-  HWY_INLINE void operator()(const Words (&words)[4], Floats (&normals)[4]) const {
-    normals_of_lanes(FloatLanes(), words, normals);
+  template <class Sink>
+  HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
+    const FloatLanes d;
+    HWY_ALIGN float split[WordTile::kVectors * 4 * Philox::kLanes];
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t v = 0; v < tile.vectors; ++v) {
+      float* const to = split + v * 4 * lanes;
+      Uniform<FloatLanes> u;
+      split_uniform(d, {tile.word(v, 0), tile.word(v, 2)}, u);
+      for (std::size_t p = 0; p < 2; ++p) {
+        hn::Store(u.t[p], d, to + 2 * p * lanes);
+        hn::Store(u.exponent[p], d, to + (2 * p + 1) * lanes);
+      }
+    }
+    for (std::size_t v = 0; v < tile.vectors; ++v) {
+      const float* const from = split + v * 4 * lanes;
+      Uniform<FloatLanes> u;
+      for (std::size_t p = 0; p < 2; ++p) {
+        u.t[p] = hn::Load(d, from + 2 * p * lanes);
+        u.exponent[p] = hn::Load(d, from + (2 * p + 1) * lanes);
+      }
+      Floats normals[4];
+      normals_of_split(d, u, {tile.word(v, 1), tile.word(v, 3)}, normals);
+      sink(normals);
+    }
   }
 };
 

@@ -32,67 +32,100 @@ constexpr std::array<float, size> halved_and_reflected(std::array<float, size> q
 
 // Vectors by twos: every step is done for both before the next, since each waits for the one before
 // it.
-template <class D, std::size_t degree, class V = hn::Vec<D>>
-HWY_INLINE void polynomial(D d, const std::array<float, degree>& coefficients, const V (&x)[2],
-                           V (&sum)[2]) {
-  sum[0] = sum[1] = hn::Set(d, coefficients[0]);
-  for (std::size_t i = 1; i < degree; ++i) {
-    for (std::size_t p = 0; p < 2; ++p) {
-      sum[p] = hn::MulAdd(sum[p], x[p], hn::Set(d, coefficients[i]));
-    }
-  }
+template <class D>
+using Two = hn::Vec<D>[2];
+
+// One more coefficient of Horner's scheme, of sums that are those of the coefficients before it.
+template <class D>
+HWY_INLINE void next_power(D d, const Two<D>& x, float coefficient, Two<D>& sum) {
+  for (std::size_t p = 0; p < 2; ++p) sum[p] = hn::MulAdd(sum[p], x[p], hn::Set(d, coefficient));
 }
 
-// -2 ln u of u = (bits + 1/2) / 2^32: -2 log_uniform_of(bits), in whose terms the steps are told.
-template <class D, class W, class V = hn::Vec<D>>
-HWY_INLINE void minus_two_log_uniform(D d, const W (&bits)[2], V (&result)[2]) {
+// u = (bits + 1/2) / 2^32 as 2^e (1 + t), in whose terms the steps of log_uniform_of are told.
+template <class D>
+struct Uniform {
+  Two<D> t;         // -2 t
+  Two<D> exponent;  // 2^23 e
+};
+
+template <class D, class W>
+HWY_INLINE void split_uniform(D d, const W (&bits)[2], Uniform<D>& u) {
+  using V = hn::Vec<D>;
   const hn::RebindToSigned<D> integers;
-  V offset[2], t[2], q[2], exponent[2];
+  V offset[2];
   for (std::size_t p = 0; p < 2; ++p) {
     const V centred = hn::ConvertTo(d, hn::BitCast(integers, bits[p]));
     offset[p] = hn::MulAdd(centred, hn::Set(d, 0x1p-32f), hn::Set(d, 0x1p-33f));
   }
   for (std::size_t p = 0; p < 2; ++p) {
     const V upper = hn::BitCast(d, bits[p]);  // where its sign is set
-    const V u = hn::IfNegativeThenElse(upper, hn::Add(offset[p], hn::Set(d, 1.0f)), offset[p]);
+    const V whole = hn::IfNegativeThenElse(upper, hn::Add(offset[p], hn::Set(d, 1.0f)), offset[p]);
     // 2^23 e
-    const auto e = hn::And(hn::Sub(hn::BitCast(integers, u), hn::Set(integers, normal::kSqrtHalf)),
-                           hn::Set(integers, -0x800000));
+    const auto e =
+        hn::And(hn::Sub(hn::BitCast(integers, whole), hn::Set(integers, normal::kSqrtHalf)),
+                hn::Set(integers, -0x800000));
     // t is offset 2^-e - 1, and in the upper half offset 2^-e + (2^-e - 1). All times -2, without a
     // rounding more or less.
     const V power = hn::BitCast(d, hn::Sub(hn::Set(integers, -0x40000000), e));  // -2 2^-e
     const V shift = hn::IfNegativeThenElse(upper, power, hn::Zero(d));
-    t[p] = hn::MulAdd(offset[p], power, hn::Add(shift, hn::Set(d, 2.0f)));
-    exponent[p] = hn::ConvertTo(d, e);
-  }
-  constexpr std::array kQuotient = halved_and_reflected(normal::kLog1pQuotient);
-  polynomial(d, kQuotient, t, q);
-  for (std::size_t p = 0; p < 2; ++p) q[p] = hn::MulAdd(hn::Mul(t[p], t[p]), q[p], t[p]);
-  for (std::size_t p = 0; p < 2; ++p) {
-    result[p] = hn::MulAdd(exponent[p], hn::Set(d, normal::kLn2 * -0x1p-22f), q[p]);
+    u.t[p] = hn::MulAdd(offset[p], power, hn::Add(shift, hn::Set(d, 2.0f)));
+    u.exponent[p] = hn::ConvertTo(d, e);
   }
 }
 
-// The four normals of the four words of a block: normals_of.
+inline constexpr std::array kHalvedQuotient = halved_and_reflected(normal::kLog1pQuotient);
+
+// -2 ln u, given kHalvedQuotient at u.t.
+template <class D>
+HWY_INLINE void minus_two_log(D d, const Uniform<D>& u, const Two<D>& quotient, Two<D>& result) {
+  for (std::size_t p = 0; p < 2; ++p) {
+    const auto log_m = hn::MulAdd(hn::Mul(u.t[p], u.t[p]), quotient[p], u.t[p]);
+    result[p] = hn::MulAdd(u.exponent[p], hn::Set(d, normal::kLn2 * -0x1p-22f), log_m);
+  }
+}
+
+// -2 ln u of u = (bits + 1/2) / 2^32: -2 log_uniform_of(bits).
+template <class D, class W>
+HWY_INLINE void minus_two_log_uniform(D d, const W (&bits)[2], Two<D>& result) {
+  Uniform<D> u;
+  split_uniform(d, bits, u);
+  Two<D> q = {hn::Set(d, kHalvedQuotient[0]), hn::Set(d, kHalvedQuotient[0])};
+  for (std::size_t i = 1; i < kHalvedQuotient.size(); ++i)
+    next_power(d, u.t, kHalvedQuotient[i], q);
+  minus_two_log(d, u, q, result);
+}
+
+// The four normals of a block, of its words 0 and 2 as split_uniform leaves them and of its words 1
+// and 3.
 template <class D, class W, class V = hn::Vec<D>>
-HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
+HWY_INLINE void normals_of_split(D d, const Uniform<D>& u, const W (&turns)[2], V (&normals)[4]) {
   const hn::RebindToSigned<D> integers;
   const hn::RebindToUnsigned<D> words;
-  V radius[2], x[2], z[2], s[2], c[2];
-  minus_two_log_uniform(d, {bits[0], bits[2]}, radius);
-  for (std::size_t p = 0; p < 2; ++p) radius[p] = hn::Sqrt(radius[p]);
+  V x[2], z[2], q[2], s[2], c[2];
   for (std::size_t p = 0; p < 2; ++p) {
     // What is left of the nearest quarter turn, of 2^30 steps: the lower 30 bits with their sign.
-    const auto rest = hn::BitCast(integers, hn::ShiftLeft<2>(bits[2 * p + 1]));
+    const auto rest = hn::BitCast(integers, hn::ShiftLeft<2>(turns[p]));
     x[p] = hn::MulAdd(hn::ConvertTo(d, rest), hn::Set(d, 0x1p-32f), hn::Set(d, 0x1p-31f));
-    z[p] = hn::Mul(x[p], x[p]);
+    q[p] = hn::Set(d, kHalvedQuotient[0]);
+    s[p] = hn::Set(d, normal::kSineRest[0]);
+    c[p] = hn::Set(d, normal::kCosine[0]);
   }
-  polynomial(d, normal::kSineRest, z, s);
-  polynomial(d, normal::kCosine, z, c);
+  for (std::size_t p = 0; p < 2; ++p) z[p] = hn::Mul(x[p], x[p]);
+  // The polynomials take turns, since each step waits for the one before it.
+  constexpr std::size_t kAhead = kHalvedQuotient.size() - normal::kCosine.size();
+  for (std::size_t i = 1; i < kHalvedQuotient.size(); ++i) {
+    next_power(d, u.t, kHalvedQuotient[i], q);
+    if (i <= kAhead) continue;
+    if (i - kAhead < normal::kSineRest.size()) next_power(d, z, normal::kSineRest[i - kAhead], s);
+    next_power(d, z, normal::kCosine[i - kAhead], c);
+  }
+  V radius[2];
+  minus_two_log(d, u, q, radius);
+  for (std::size_t p = 0; p < 2; ++p) radius[p] = hn::Sqrt(radius[p]);
   for (std::size_t p = 0; p < 2; ++p) {
     // The number of the nearest quarter turn is in the upper two bits. Odd ones exchange sine and
     // cosine and turn the sign of what becomes the cosine, and the uppermost bit turns both.
-    const auto quarter = hn::Add(bits[2 * p + 1], hn::Set(words, 0x20000000u));
+    const auto quarter = hn::Add(turns[p], hn::Set(words, 0x20000000u));
     const V odd = hn::BitCast(d, hn::Add(quarter, quarter));
     const V half_pi = hn::Set(d, normal::kHalfPi), rest = hn::Mul(x[p], s[p]);
     const V sine = hn::MulAdd(x[p], half_pi, rest);
@@ -101,6 +134,14 @@ HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
     normals[2 * p] = hn::Mul(turned, hn::IfNegativeThenElse(odd, minus_sine, c[p]));
     normals[2 * p + 1] = hn::Mul(turned, hn::IfNegativeThenElse(odd, c[p], sine));
   }
+}
+
+// The four normals of the four words of a block: normals_of.
+template <class D, class W, class V = hn::Vec<D>>
+HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
+  Uniform<D> u;
+  split_uniform(d, {bits[0], bits[2]}, u);
+  normals_of_split(d, u, {bits[1], bits[3]}, normals);
 }
 
 #endif  // HWY_NATIVE_FMA

@@ -56,13 +56,13 @@ struct ToLaplace {
 };
 
 void draw_uniform(const Draw& draw, std::span<float> out) {
-  draw_in_vectors(draw, out, ToUniform());
+  draw_in_vectors(draw, out, VectorByVector<ToUniform>());
 }
 void draw_rademacher(const Draw& draw, std::span<float> out) {
-  draw_in_vectors(draw, out, ToRademacher());
+  draw_in_vectors(draw, out, VectorByVector<ToRademacher>());
 }
 void draw_laplace(const Draw& draw, std::span<float> out) {
-  draw_in_vectors(draw, out, ToLaplace());
+  draw_in_vectors(draw, out, VectorByVector<ToLaplace>());
 }
 
 #else
