@@ -35,10 +35,12 @@ void transform(const std::vector<PhiloxCounter>& blocks,
       for (std::size_t i = 0; i < lanes; ++i) from[i] = i < count ? blocks[first + i][w] : 0;
       bits[w] = hn::Load(words, from);
     }
-    hn::Vec<decltype(d)> results[4];
-    normals_of_lanes(d, bits, results);
+    Uniform<hn::ScalableTag<float>> u;
+    split_uniform(d, {bits[0], bits[2]}, u);
+    hn::Vec<decltype(d)> cosines[2], sines[2];
+    normals_of_split(d, u, {bits[1], bits[3]}, cosines, sines);
     for (std::size_t w = 0; w < 4; ++w) {
-      hn::Store(results[w], d, to);
+      hn::Store(w % 2 == 0 ? cosines[w / 2] : sines[w / 2], d, to);
       for (std::size_t i = 0; i < count; ++i) normals[first + i][w] = to[i];
     }
   }

@@ -29,44 +29,27 @@ using Words = hn::Vec<WordLanes>;
 using Floats = hn::Vec<FloatLanes>;
 using Philox = PhiloxLanes<WordLanes>;
 
-// The number of each even lane, or odd one. They are such that shuffles within 16 bytes put values
-// in order: position p of 16-byte part c has number p * parts + c.
-HWY_INLINE Philox::Wide lane_numbers(bool odd) {
+// The number of each lane. They are such that interleaving within 16 bytes puts values in order:
+// position p of 16-byte part c has number p * parts + c.
+HWY_INLINE Philox::Wide lane_numbers() {
   HWY_ALIGN std::uint64_t numbers[Philox::kLanes];
-  const std::size_t lanes = hn::Lanes(WordLanes()), parts = lanes / 4;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    const std::size_t position = i / parts, part = i % parts;
-    numbers[position % 2 * (lanes / 2) + part * 2 + position / 2] = i;
-  }
-  return hn::Load(Philox::D64(), numbers + (odd ? lanes / 2 : 0));
-}
-
-// The values of a vector of blocks, four a block, in the order of the lanes' numbers.
-HWY_INLINE void put_in_order(Floats (&values)[4]) {
-  const FloatLanes d;
-  const hn::Repartition<double, FloatLanes> pairs;
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, values[0], values[1]));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, values[0], values[1]));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, values[2], values[3]));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, values[2], values[3]));
-  values[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-  values[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-  values[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-  values[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+  const std::size_t lanes = hn::Lanes(Philox::D64());
+  for (std::size_t i = 0; i < lanes; ++i) numbers[i] = i % 2 * (lanes / 2) + i / 2;
+  return hn::Load(Philox::D64(), numbers);
 }
 
 // Blocks of one trial side by side, a lane each.
 class BlockLanes {
  public:
-  BlockLanes(const Philox& philox, std::uint64_t trial, bool odd)
+  BlockLanes(const Philox& philox, std::uint64_t trial)
       : philox_(philox),
         trial_(philox.of_trial(hn::Set(Philox::D64(), trial))),
-        product_(Philox::first_product(lane_numbers(odd))) {}
+        product_(Philox::first_product(lane_numbers())) {}
 
   HWY_INLINE Philox::Counter next() {
     const Philox::D64 d;
     const Philox::Counter counter = Philox::counter(philox_.of_block(product_), trial_);
-    const std::uint64_t step = hn::Lanes(WordLanes()) * std::uint64_t{kPhiloxMultiplier[0]};
+    const std::uint64_t step = hn::Lanes(d) * std::uint64_t{kPhiloxMultiplier[0]};
     product_ = hn::Add(product_, hn::Set(d, step));
     return counter;
   }
@@ -77,40 +60,39 @@ class BlockLanes {
   Philox::Wide product_;
 };
 
-// What some blocks give, for lanes of other trials all the same.
+// What the blocks of a trial give, for lanes of other trials all the same.
 struct BlockTable {
-  static constexpr std::size_t kBlocks = 64;
+  // Of longer trials the blocks fill lanes as well, without writing to as many places at once.
+  static constexpr std::size_t kMost = 64;
 
-  // Of blocks [first, first + count) of a trial, kBlocks at most.
-  BlockTable(const Philox& philox, std::size_t first, std::size_t blocks) : count(blocks) {
+  BlockTable(const Philox& philox, std::size_t blocks) : count(blocks) {
     const Philox::D64 d;
     for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-      const auto blocks_i = hn::Iota(d, first + i);
-      const Philox::OfBlock block = philox.of_block(Philox::first_product(blocks_i));
-      hn::Store(block.word0, d, word0 + i);
-      hn::Store(block.word1, d, word1 + i);
-      hn::Store(block.word2, d, word2 + i);
+      const Philox::OfBlock given = philox.of_block(Philox::first_product(hn::Iota(d, i)));
+      hn::Store(given.word0, d, word0 + i);
+      hn::Store(given.word1, d, word1 + i);
+      hn::Store(given.word2, d, word2 + i);
     }
   }
 
   std::size_t count;
-  HWY_ALIGN std::uint64_t word0[kBlocks], word1[kBlocks], word2[kBlocks];
+  HWY_ALIGN std::uint64_t word0[kMost], word1[kMost], word2[kMost];
 };
 
-// Trials side by side, a lane each: the blocks of the table of some, then of the next.
+// Trials side by side, a lane each: all blocks of some, then those of the next.
 class TrialLanes {
  public:
-  TrialLanes(const Philox& philox, const BlockTable& blocks, std::uint64_t first_trial, bool odd)
+  TrialLanes(const Philox& philox, const BlockTable& blocks, std::uint64_t first_trial)
       : philox_(philox),
         blocks_(blocks),
-        trials_(hn::Add(hn::Set(Philox::D64(), first_trial), lane_numbers(odd))),
+        trials_(hn::Add(hn::Set(Philox::D64(), first_trial), lane_numbers())),
         given_(philox.of_trial(trials_)) {}
 
   HWY_INLINE Philox::Counter next() {
     const Philox::D64 d;
     if (block_ == blocks_.count) {
       block_ = 0;
-      trials_ = hn::Add(trials_, hn::Set(d, std::uint64_t{hn::Lanes(WordLanes())}));
+      trials_ = hn::Add(trials_, hn::Set(d, std::uint64_t{hn::Lanes(d)}));
       given_ = philox_.of_trial(trials_);
     }
     const std::size_t i = block_++;
@@ -132,104 +114,154 @@ class ToBlocks {
  public:
   explicit ToBlocks(std::span<float> out) : out_(out) {}
 
-  HWY_INLINE void operator()(const Floats (&values)[4]) {
+  template <std::size_t count>
+  HWY_INLINE void operator()(const Floats (&lower)[count], const Floats (&upper)[count]) {
     const FloatLanes d;
     const std::size_t lanes = hn::Lanes(d);
-    if (out_.size() >= 4 * lanes) {
-      for (std::size_t r = 0; r < 4; ++r) hn::StoreU(values[r], d, out_.data() + r * lanes);
-      out_ = out_.subspan(4 * lanes);
-      return;
+    if (out_.size() >= 2 * count * lanes) {
+      for (std::size_t i = 0; i < count; ++i) {
+        hn::StoreU(lower[i], d, out_.data() + 2 * i * lanes);
+        hn::StoreU(upper[i], d, out_.data() + (2 * i + 1) * lanes);
+      }
+      out_ = out_.subspan(2 * count * lanes);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) put_last(lower[i], upper[i]);
     }
-    HWY_ALIGN float last[4 * Philox::kLanes];
-    for (std::size_t r = 0; r < 4; ++r) hn::Store(values[r], d, last + r * lanes);
-    std::copy_n(last, out_.size(), out_.begin());
-    out_ = {};
   }
 
  private:
+  HWY_INLINE void put_last(Floats lower, Floats upper) {
+    const FloatLanes d;
+    HWY_ALIGN float last[Philox::kWords];
+    hn::Store(lower, d, last);
+    hn::Store(upper, d, last + hn::Lanes(d));
+    const std::size_t size = std::min(2 * hn::Lanes(d), out_.size());
+    std::copy_n(last, size, out_.begin());
+    out_ = out_.subspan(size);
+  }
+
   std::span<float> out_;
 };
 
-// Stores each 16-byte part of a vector `stride` values after the one before.
+// Stores each 16-byte part of vectors `stride` values after the one before, those of the second
+// vector beside those of the first.
 template <class D>
-HWY_INLINE void store_parts(D d, hn::Vec<D> parts, float* HWY_RESTRICT to, std::size_t stride) {
+HWY_INLINE void store_parts(D d, hn::Vec<D> first, hn::Vec<D> second, float* HWY_RESTRICT to,
+                            std::size_t stride) {
   if constexpr (hn::MaxLanes(D()) == 4) {
-    hn::StoreU(parts, d, to);
+    hn::StoreU(first, d, to);
+    hn::StoreU(second, d, to + 4);
+  } else if constexpr (hn::MaxLanes(D()) == 8) {
+    hn::StoreU(hn::ConcatLowerLower(d, second, first), d, to);
+    hn::StoreU(hn::ConcatUpperUpper(d, second, first), d, to + stride);
   } else {
     const hn::Half<D> half;
-    store_parts(half, hn::LowerHalf(half, parts), to, stride);
-    store_parts(half, hn::UpperHalf(half, parts), to + hn::Lanes(half) / 4 * stride, stride);
+    store_parts(half, hn::LowerHalf(half, first), hn::LowerHalf(half, second), to, stride);
+    store_parts(half, hn::UpperHalf(half, first), hn::UpperHalf(half, second),
+                to + hn::Lanes(half) / 4 * stride, stride);
   }
 }
 
-// Writes the values of TrialLanes to out [trials, length], from column `first` on those of `blocks`
-// blocks.
+// Writes the values of TrialLanes to out [trials, length].
 class ToTrials {
  public:
-  ToTrials(std::span<float> out, std::size_t length, std::size_t first, std::size_t blocks)
-      : out_(out), length_(length), first_(first), end_(first + 4 * blocks), column_(first) {}
+  ToTrials(std::span<float> out, std::size_t length) : out_(out), length_(length) {}
 
-  HWY_INLINE void operator()(const Floats (&values)[4]) {
+  template <std::size_t count>
+  HWY_INLINE void operator()(const Floats (&lower)[count], const Floats (&upper)[count]) {
     const FloatLanes d;
-    const std::size_t lanes = hn::Lanes(d);
-    float* const to = out_.data() + column_;
-    if (out_.size() >= lanes * length_ && column_ + 4 <= length_) {
-      for (std::size_t r = 0; r < 4; ++r) {
-        store_parts(d, values[r], to + r * (lanes / 4) * length_, length_);
-      }
+    const std::size_t lanes = hn::Lanes(Philox::D64());
+    if (count == 2 && out_.size() >= lanes * length_ && column_ + 8 <= length_) {
+      float* const to = out_.data() + column_;
+      store_parts(d, lower[0], lower[count - 1], to, length_);
+      store_parts(d, upper[0], upper[count - 1], to + lanes / 2 * length_, length_);
+      advance(2);
     } else {
-      HWY_ALIGN float last[4 * Philox::kLanes];
-      for (std::size_t r = 0; r < 4; ++r) hn::Store(values[r], d, last + r * lanes);
-      const std::size_t count = std::min<std::size_t>(4, length_ - column_);
-      const std::size_t trials = std::min(lanes, out_.size() / length_);
-      for (std::size_t i = 0; i < trials; ++i) std::copy_n(last + 4 * i, count, to + i * length_);
-    }
-    column_ += 4;
-    if (column_ == end_) {
-      column_ = first_;
-      out_ = out_.subspan(std::min(lanes * length_, out_.size()));
+      for (std::size_t i = 0; i < count; ++i) put_some(lower[i], upper[i]);
     }
   }
 
  private:
-  std::span<float> out_;
-  std::size_t length_, first_, end_, column_;
-};
-
-// The words of some vectors of blocks, [vectors, 4, lanes].
-struct WordTile {
-  // What they need stays in the first cache.
-  static constexpr std::size_t kVectors = 48;
-
-  HWY_INLINE Words word(std::size_t vector, std::size_t word) const {
-    return hn::Load(WordLanes(), words + vector * Philox::kWords + word * Philox::kLanes);
+  // Of trials that are not there, or a block that is not whole.
+  HWY_INLINE void put_some(Floats lower, Floats upper) {
+    const FloatLanes d;
+    const std::size_t lanes = hn::Lanes(Philox::D64());
+    HWY_ALIGN float some[Philox::kWords];
+    hn::Store(lower, d, some);
+    hn::Store(upper, d, some + 2 * lanes);
+    const std::size_t count = std::min<std::size_t>(4, length_ - column_);
+    const std::size_t trials = std::min(lanes, out_.size() / length_);
+    for (std::size_t i = 0; i < trials; ++i) {
+      std::copy_n(some + 4 * i, count, out_.data() + i * length_ + column_);
+    }
+    advance(1);
+  }
+  HWY_INLINE void advance(std::size_t blocks) {
+    column_ += 4 * blocks;
+    if (column_ < length_) return;
+    column_ = 0;
+    out_ = out_.subspan(std::min(hn::Lanes(Philox::D64()) * length_, out_.size()));
   }
 
-  std::size_t vectors = 0;
+  std::span<float> out_;
+  std::size_t length_, column_ = 0;
+};
+
+// The words of some vectors of blocks: [vectors, 2, lanes, 2], words 0 and 2 of all and then 1
+// and 3.
+struct WordTile {
+  // What they need stays in the first cache. An even number, so that transforms may take two.
+  static constexpr std::size_t kVectors = 96;
+
+  HWY_INLINE Words even(std::size_t vector) const {
+    return hn::Load(WordLanes(), words + vector * Philox::kWords);
+  }
+  HWY_INLINE Words odd(std::size_t vector) const {
+    return hn::Load(WordLanes(), words + vector * Philox::kWords + 2 * Philox::kLanes);
+  }
+
+  std::size_t vectors = 0;  // one more is there when this is odd
   HWY_ALIGN std::uint32_t words[kVectors * Philox::kWords];
 };
 
-// A transform of each vector of blocks by itself: operator()(const Words (&)[4], Floats (&)[4]).
+// A transform of each vector by itself: operator()(const Words (&)[2], Floats (&)[2]).
 template <class Transform>
 struct VectorByVector {
   template <class Sink>
   HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
-    for (std::size_t v = 0; v < tile.vectors; ++v) {
-      Floats values[4];
-      Transform()({tile.word(v, 0), tile.word(v, 1), tile.word(v, 2), tile.word(v, 3)}, values);
-      sink(values);
+    std::size_t v = 0;
+    for (; v + 2 <= tile.vectors; v += 2) several<2>(tile, v, sink);
+    if (v < tile.vectors) several<1>(tile, v, sink);
+  }
+
+ private:
+  template <std::size_t count, class Sink>
+  static HWY_INLINE void several(const WordTile& tile, std::size_t v, Sink& sink) {
+    Floats even[count], odd[count];
+    for (std::size_t i = 0; i < count; ++i) {
+      Floats values[2];
+      Transform()({tile.even(v + i), tile.odd(v + i)}, values);
+      even[i] = values[0];
+      odd[i] = values[1];
     }
+    sink(even, odd);
   }
 };
 
-// Puts the values of a vector of blocks, that come word by word, where `To` writes them.
+// Puts the values of a vector of blocks, that come as the words do, where `To` writes them.
 template <class To>
 class InOrder {
  public:
   explicit InOrder(const To& to) : to_(to) {}
-  HWY_INLINE void operator()(Floats (&values)[4]) {
-    put_in_order(values);
-    to_(values);
+  template <std::size_t count>
+  HWY_INLINE void operator()(const Floats (&even)[count], const Floats (&odd)[count]) {
+    const FloatLanes d;
+    Floats lower[count], upper[count];
+    for (std::size_t i = 0; i < count; ++i) {
+      lower[i] = hn::InterleaveLower(d, even[i], odd[i]);
+      upper[i] = hn::InterleaveUpper(d, even[i], odd[i]);
+    }
+    to_(lower, upper);
   }
 
  private:
@@ -239,40 +271,40 @@ class InOrder {
 // The bits of a tile are all made before its values, since each loop alone keeps a processor busy
 // without a wait.
 template <class Source, class Transform, class To>
-HWY_INLINE void draw_vectors(const Philox& philox, Source even, Source odd, std::size_t vectors,
+HWY_INLINE void draw_vectors(const Philox& philox, Source source, std::size_t vectors,
                              const Transform& transform, const To& to) {
   InOrder<To> sink(to);
   WordTile tile;
   for (; vectors > 0; vectors -= tile.vectors) {
     tile.vectors = std::min(WordTile::kVectors, vectors);
-    philox.write(even, odd, tile.vectors, tile.words);
+    philox.write(source, tile.vectors + tile.vectors % 2, tile.words);
     transform(tile, sink);
   }
 }
 
 // Fills out [trials, length]. `transform` makes values of words: operator()(const WordTile&, Sink&)
-// calls sink(Floats (&)[4]) with those of each vector of the tile in turn, word by word.
+// calls sink({even..}, {odd..}) with those of the words of each vector of the tile in turn.
 template <class Transform>
 void draw_in_vectors(const Draw& draw, std::span<float> out, const Transform& transform) {
   if (out.empty()) return;
-  const std::size_t lanes = hn::Lanes(WordLanes());
+  const std::size_t lanes = hn::Lanes(Philox::D64());
   const std::size_t blocks = draw.blocks(), trials = out.size() / draw.length;
   const Philox philox(draw.seed, draw.stream);
-  // Trials side by side as long as they fill all lanes, and to the end where that takes less.
   const auto vectors_of = [lanes](std::size_t count) { return (count + lanes - 1) / lanes; };
-  const std::size_t rest = trials % lanes;
-  const std::size_t alone = rest * vectors_of(blocks) <= blocks ? rest : 0;
-  const auto beside = out.first((trials - alone) * draw.length);
-  for (std::size_t first = 0; first < blocks && !beside.empty(); first += BlockTable::kBlocks) {
-    const BlockTable table(philox, first, std::min(BlockTable::kBlocks, blocks - first));
-    draw_vectors(philox, TrialLanes(philox, table, draw.trial, false),
-                 TrialLanes(philox, table, draw.trial, true),
-                 vectors_of(trials - alone) * table.count, transform,
-                 ToTrials(beside, draw.length, 4 * first, table.count));
+  // Trials side by side as long as they fill all lanes, and to the end where that takes less.
+  std::size_t alone = trials;
+  if (blocks <= BlockTable::kMost) {
+    alone = trials % lanes;
+    if (alone * vectors_of(blocks) > blocks) alone = 0;
   }
-  for (std::size_t i = trials - alone; i < trials; ++i) {
-    draw_vectors(philox, BlockLanes(philox, draw.trial + i, false),
-                 BlockLanes(philox, draw.trial + i, true), vectors_of(blocks), transform,
+  const std::size_t beside = trials - alone;
+  if (beside > 0) {
+    const BlockTable table(philox, blocks);
+    draw_vectors(philox, TrialLanes(philox, table, draw.trial), vectors_of(beside) * blocks,
+                 transform, ToTrials(out.first(beside * draw.length), draw.length));
+  }
+  for (std::size_t i = beside; i < trials; ++i) {
+    draw_vectors(philox, BlockLanes(philox, draw.trial + i), vectors_of(blocks), transform,
                  ToBlocks(out.subspan(i * draw.length, draw.length)));
   }
 }

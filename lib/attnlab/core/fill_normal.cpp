@@ -14,34 +14,46 @@ namespace attnlab::HWY_NAMESPACE {
 
 #if HWY_NATIVE_FMA
 
-// Words 0 and 2 of all vectors first: what follows is as long a chain of operations that wait for
-// one another, and a processor looks ahead over one of them only.
-struct ToNormals {
+class ToNormals {
+ public:
+  // Words 0 and 2 of all vectors first: what follows is as long a chain of operations that wait for
+  // one another, and a processor looks ahead over one of them only.
   template <class Sink>
   HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
+    HWY_ALIGN float split[WordTile::kVectors * Philox::kWords];
+    for (std::size_t v = 0; v < tile.vectors; v += 2) split_two(tile, v, split);
+    Floats cosines[2], sines[2];
+    std::size_t v = 0;
+    for (; v + 2 <= tile.vectors; v += 2) {
+      finish_two(tile, v, split, cosines, sines);
+      sink(cosines, sines);
+    }
+    if (v < tile.vectors) {
+      finish_two(tile, v, split, cosines, sines);
+      sink({cosines[0]}, {sines[0]});
+    }
+  }
+
+ private:
+  static HWY_INLINE void split_two(const WordTile& tile, std::size_t v, float* HWY_RESTRICT split) {
     const FloatLanes d;
-    HWY_ALIGN float split[WordTile::kVectors * 4 * Philox::kLanes];
-    const std::size_t lanes = hn::Lanes(d);
-    for (std::size_t v = 0; v < tile.vectors; ++v) {
-      float* const to = split + v * 4 * lanes;
-      Uniform<FloatLanes> u;
-      split_uniform(d, {tile.word(v, 0), tile.word(v, 2)}, u);
-      for (std::size_t p = 0; p < 2; ++p) {
-        hn::Store(u.t[p], d, to + 2 * p * lanes);
-        hn::Store(u.exponent[p], d, to + (2 * p + 1) * lanes);
-      }
+    Uniform<FloatLanes> u;
+    split_uniform(d, {tile.even(v), tile.even(v + 1)}, u);
+    for (std::size_t p = 0; p < 2; ++p) {
+      hn::Store(u.t[p], d, split + (v + p) * Philox::kWords);
+      hn::Store(u.exponent[p], d, split + (v + p) * Philox::kWords + 2 * Philox::kLanes);
     }
-    for (std::size_t v = 0; v < tile.vectors; ++v) {
-      const float* const from = split + v * 4 * lanes;
-      Uniform<FloatLanes> u;
-      for (std::size_t p = 0; p < 2; ++p) {
-        u.t[p] = hn::Load(d, from + 2 * p * lanes);
-        u.exponent[p] = hn::Load(d, from + (2 * p + 1) * lanes);
-      }
-      Floats normals[4];
-      normals_of_split(d, u, {tile.word(v, 1), tile.word(v, 3)}, normals);
-      sink(normals);
+  }
+  static HWY_INLINE void finish_two(const WordTile& tile, std::size_t v,
+                                    const float* HWY_RESTRICT split, Floats (&cosines)[2],
+                                    Floats (&sines)[2]) {
+    const FloatLanes d;
+    Uniform<FloatLanes> u;
+    for (std::size_t p = 0; p < 2; ++p) {
+      u.t[p] = hn::Load(d, split + (v + p) * Philox::kWords);
+      u.exponent[p] = hn::Load(d, split + (v + p) * Philox::kWords + 2 * Philox::kLanes);
     }
+    normals_of_split(d, u, {tile.odd(v), tile.odd(v + 1)}, cosines, sines);
   }
 };
 

@@ -95,10 +95,11 @@ HWY_INLINE void minus_two_log_uniform(D d, const W (&bits)[2], Two<D>& result) {
   minus_two_log(d, u, q, result);
 }
 
-// The four normals of a block, of its words 0 and 2 as split_uniform leaves them and of its words 1
-// and 3.
+// The normals of words 0 or 2 of blocks, as split_uniform leaves them, and of the words after them,
+// which tell the turns: two vectors of each.
 template <class D, class W, class V = hn::Vec<D>>
-HWY_INLINE void normals_of_split(D d, const Uniform<D>& u, const W (&turns)[2], V (&normals)[4]) {
+HWY_INLINE void normals_of_split(D d, const Uniform<D>& u, const W (&turns)[2], V (&cosines)[2],
+                                 V (&sines)[2]) {
   const hn::RebindToSigned<D> integers;
   const hn::RebindToUnsigned<D> words;
   V x[2], z[2], q[2], s[2], c[2];
@@ -131,17 +132,9 @@ HWY_INLINE void normals_of_split(D d, const Uniform<D>& u, const W (&turns)[2], 
     const V sine = hn::MulAdd(x[p], half_pi, rest);
     const V minus_sine = hn::NegMulSub(x[p], half_pi, rest);
     const V turned = hn::Xor(radius[p], hn::And(hn::BitCast(d, quarter), hn::SignBit(d)));
-    normals[2 * p] = hn::Mul(turned, hn::IfNegativeThenElse(odd, minus_sine, c[p]));
-    normals[2 * p + 1] = hn::Mul(turned, hn::IfNegativeThenElse(odd, c[p], sine));
+    cosines[p] = hn::Mul(turned, hn::IfNegativeThenElse(odd, minus_sine, c[p]));
+    sines[p] = hn::Mul(turned, hn::IfNegativeThenElse(odd, c[p], sine));
   }
-}
-
-// The four normals of the four words of a block: normals_of.
-template <class D, class W, class V = hn::Vec<D>>
-HWY_INLINE void normals_of_lanes(D d, const W (&bits)[4], V (&normals)[4]) {
-  Uniform<D> u;
-  split_uniform(d, {bits[0], bits[2]}, u);
-  normals_of_split(d, u, {bits[1], bits[3]}, normals);
 }
 
 #endif  // HWY_NATIVE_FMA

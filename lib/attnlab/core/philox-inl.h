@@ -23,8 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The words of vectors of counters (block, lower and upper half of trial, stream).
 //
 // A counter has a 64-bit lane, of which a product of 32 bits reads the lower half only: its own
-// halves are words of the next round as they stand. Two such vectors, an even and an odd one, make
-// one vector of each word in the end.
+// halves are words of the next round as they stand. In the end words 0 and 2 share the lane, and
+// words 1 and 3.
 //
 // Neither of the first round's products reads what the other does, so that after two rounds each
 // word is one that the block alone gives, or the trial, or the exclusive or of two such. A lane's
@@ -34,7 +34,7 @@ class PhiloxLanes {
  public:
   using D64 = hn::Repartition<std::uint64_t, D32>;
   using Wide = hn::Vec<D64>;
-  static constexpr std::size_t kLanes = hn::MaxLanes(D32());
+  static constexpr std::size_t kLanes = hn::MaxLanes(D64());
   static constexpr std::size_t kWords = 4 * kLanes;  // of a vector
 
   // The lower half of each lane counts, in all of these.
@@ -53,7 +53,7 @@ class PhiloxLanes {
     PhiloxKey key = philox_key(seed);
     for (auto& round : keys_) {
       for (std::size_t word = 0; word < 2; ++word) {
-        // In both halves, of which the last round of odd lanes reads the upper.
+        // In both halves: the last round writes words of a lane to its upper one.
         const Wide both = hn::BitCast(D64(), hn::Set(D32(), key[word]));
         hn::Store(both, D64(), round[word]);
       }
@@ -84,13 +84,16 @@ class PhiloxLanes {
             trial.word3};
   }
 
-  // Writes words [vectors, 4, lanes]. Source::next() is the counter() of the next vector's even, or
-  // odd, lanes.
+  // Writes words [vectors, 2, lanes, 2], words 0 and 2 of all lanes and then 1 and 3.
+  // Source::next() is the counter() of the next vector.
+  //
+  // Three vectors at once keep the multipliers busy, since each round waits for the one before it,
+  // and are all that 16 registers hold.
   template <class Source>
-  HWY_NOINLINE void write(Source& even, Source& odd, std::size_t vectors,
+  HWY_NOINLINE void write(Source& source, std::size_t vectors,
                           std::uint32_t* HWY_RESTRICT words) const {
-    by_threes<false>(even, vectors, words);
-    by_threes<true>(odd, vectors, words);
+    for (; vectors >= 3; vectors -= 3, words += 3 * kWords) run<3>(source, words);
+    for (; vectors > 0; --vectors, words += kWords) run<1>(source, words);
   }
 
  private:
@@ -103,16 +106,7 @@ class PhiloxLanes {
     return hn::MulEven(hn::BitCast(D32(), factor), hn::Set(D32(), kPhiloxMultiplier[word]));
   }
 
-  // Three at once keep the multipliers busy, since each round waits for the one before it, and are
-  // all that 16 registers hold.
-  template <bool odd, class Source>
-  HWY_INLINE void by_threes(Source& source, std::size_t vectors,
-                            std::uint32_t* HWY_RESTRICT words) const {
-    for (; vectors >= 3; vectors -= 3, words += 3 * kWords) run<3, odd>(source, words);
-    for (; vectors > 0; --vectors, words += kWords) run<1, odd>(source, words);
-  }
-
-  template <std::size_t count, bool odd, class Source>
+  template <std::size_t count, class Source>
   HWY_INLINE void run(Source& source, std::uint32_t* HWY_RESTRICT words) const {
     Counter c[count];
     Wide product0[count], product1[count];
@@ -137,7 +131,7 @@ class PhiloxLanes {
     }
     products(c, product0, product1);
     for (std::size_t i = 0; i < count; ++i, words += kWords) {
-      finish<odd>(c[i], product0[i], product1[i], words);
+      finish(c[i], product0[i], product1[i], words);
     }
   }
 
@@ -150,33 +144,21 @@ class PhiloxLanes {
     }
   }
 
-  // The last round: of even lanes to the lower halves, of odd ones to the upper beside them.
-  template <bool odd>
   HWY_INLINE void finish(const Counter& c, Wide product0, Wide product1,
                          std::uint32_t* HWY_RESTRICT words) const {
-    const Wide key0 = key(kRounds - 1, 0), key1 = key(kRounds - 1, 1);
-    if constexpr (odd) {
-      put_beside(hn::Xor3(product1, hn::ShiftLeft<32>(c.word1), key0), words);
-      put_beside(hn::ShiftLeft<32>(product1), words + kLanes);
-      put_beside(hn::Xor3(product0, hn::ShiftLeft<32>(c.word3), key1), words + 2 * kLanes);
-      put_beside(hn::ShiftLeft<32>(product0), words + 3 * kLanes);
-    } else {
-      put(hn::Xor3(hn::ShiftRight<32>(product1), c.word1, key0), words);
-      put(product1, words + kLanes);
-      put(hn::Xor3(hn::ShiftRight<32>(product0), c.word3, key1), words + 2 * kLanes);
-      put(product0, words + 3 * kLanes);
-    }
+    const Wide word0 = hn::Xor3(hn::ShiftRight<32>(product1), c.word1, key(kRounds - 1, 0));
+    // In the upper halves, where the product has its own.
+    const Wide word2 = hn::Xor3(product0, hn::ShiftLeft<32>(c.word3), key(kRounds - 1, 1));
+    store_halves(word2, word0, words);
+    store_halves(hn::ShiftLeft<32>(product0), product1, words + 2 * kLanes);
   }
-  static HWY_INLINE void put(Wide lower, std::uint32_t* HWY_RESTRICT to) {
-    hn::Store(hn::BitCast(D32(), lower), D32(), to);
-  }
-  static HWY_INLINE void put_beside(Wide upper, std::uint32_t* HWY_RESTRICT to) {
+  static HWY_INLINE void store_halves(Wide upper, Wide lower, std::uint32_t* HWY_RESTRICT to) {
     const D32 d;
-    hn::Store(hn::OddEven(hn::BitCast(d, upper), hn::Load(d, to)), d, to);
+    hn::Store(hn::OddEven(hn::BitCast(d, upper), hn::BitCast(d, lower)), d, to);
   }
 
   std::uint64_t stream_;
-  HWY_ALIGN std::uint64_t keys_[kRounds][2][kLanes / 2];
+  HWY_ALIGN std::uint64_t keys_[kRounds][2][kLanes];
 };
 
 #endif  // HWY_NATIVE_FMA

@@ -19,10 +19,10 @@ namespace attnlab::HWY_NAMESPACE {
 #if HWY_NATIVE_FMA
 
 struct ToUniform {
-  HWY_INLINE void operator()(const Words (&bits)[4], Floats (&values)[4]) const {
+  HWY_INLINE void operator()(const Words (&bits)[2], Floats (&values)[2]) const {
     const FloatLanes d;
     const hn::RebindToSigned<FloatLanes> integers;
-    for (std::size_t w = 0; w < 4; ++w) {
+    for (std::size_t w = 0; w < 2; ++w) {
       const auto centred = hn::Xor(bits[w], hn::Set(WordLanes(), 0x80000000u));
       values[w] = hn::MulAdd(hn::ConvertTo(d, hn::BitCast(integers, centred)),
                              hn::Set(d, kSqrt3 * 0x1p-31f), hn::Set(d, kSqrt3 * 0x1p-32f));
@@ -31,9 +31,9 @@ struct ToUniform {
 };
 
 struct ToRademacher {
-  HWY_INLINE void operator()(const Words (&bits)[4], Floats (&values)[4]) const {
+  HWY_INLINE void operator()(const Words (&bits)[2], Floats (&values)[2]) const {
     const FloatLanes d;
-    for (std::size_t w = 0; w < 4; ++w) {
+    for (std::size_t w = 0; w < 2; ++w) {
       const Floats sign = hn::AndNot(hn::BitCast(d, bits[w]), hn::SignBit(d));
       values[w] = hn::Or(hn::Set(d, 1.0f), sign);
     }
@@ -41,16 +41,14 @@ struct ToRademacher {
 };
 
 struct ToLaplace {
-  HWY_INLINE void operator()(const Words (&bits)[4], Floats (&values)[4]) const {
+  HWY_INLINE void operator()(const Words (&bits)[2], Floats (&values)[2]) const {
     const FloatLanes d;
     const Words one = hn::Set(WordLanes(), 1u);
-    for (std::size_t w = 0; w < 4; w += 2) {
-      Floats logs[2];
-      minus_two_log_uniform(d, {hn::Or(bits[w], one), hn::Or(bits[w + 1], one)}, logs);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const Floats sign = hn::BitCast(d, hn::ShiftLeft<31>(bits[w + i]));
-        values[w + i] = hn::Xor(hn::Mul(hn::Set(d, kSqrtHalf * 0.5f), logs[i]), sign);
-      }
+    Floats logs[2];
+    minus_two_log_uniform(d, {hn::Or(bits[0], one), hn::Or(bits[1], one)}, logs);
+    for (std::size_t w = 0; w < 2; ++w) {
+      const Floats sign = hn::BitCast(d, hn::ShiftLeft<31>(bits[w]));
+      values[w] = hn::Xor(hn::Mul(hn::Set(d, kSqrtHalf * 0.5f), logs[w]), sign);
     }
   }
 };
