@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "attnlab/core/error.h"
@@ -108,6 +109,17 @@ TEST_CASE("an offset of 1e8 leaves the higher moments their digits") {
   const Moments m = moments_of(values);
   CHECK(m.m2 == Approx(static_cast<double>(plain[2])).epsilon(1e-7));
   CHECK(m.m4 == Approx(static_cast<double>(plain[4])).epsilon(1e-6));
+}
+
+TEST_CASE("many values at once are added as one after the other, bit for bit") {
+  const std::vector<double> values = draws(57);
+  Moments one_by_one, at_once;
+  for (const double value : values) one_by_one.add(value);
+  at_once.add(std::span(values).first(20));
+  at_once.add(std::span(values).subspan(20));
+  CHECK(at_once == one_by_one);
+  at_once.add(std::span<const double>());
+  CHECK(at_once == one_by_one);
 }
 
 TEST_CASE("merging with an empty sample changes no bit") {

@@ -59,7 +59,8 @@ HWY_INLINE void split_uniform(D d, const W (&bits)[2], Uniform<D>& u) {
   }
   for (std::size_t p = 0; p < 2; ++p) {
     const V upper = hn::BitCast(d, bits[p]);  // where its sign is set
-    const V whole = hn::IfNegativeThenElse(upper, hn::Add(offset[p], hn::Set(d, 1.0f)), offset[p]);
+    const V whole =
+        hn::IfNegativeThenElse(offset[p], hn::Add(offset[p], hn::Set(d, 1.0f)), offset[p]);
     // 2^23 e
     const auto e =
         hn::And(hn::Sub(hn::BitCast(integers, whole), hn::Set(integers, normal::kSqrtHalf)),

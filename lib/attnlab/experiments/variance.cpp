@@ -130,10 +130,12 @@ class VarianceSweep {
     const std::span<float> q(entries.get(), count * d), k(entries.get() + count * d, count * d);
     std::array<double, kBlockTrials> scores{};
     sampler.draw_pairs(first, q, k);
-    dot_of_rows(q, k, d, std::span(scores).first(count));
+    const auto raw = std::span(scores).first(count);
+    dot_of_rows(q, k, d, raw);
+    add_scores(raw, state);
     for (std::size_t i = 0; i < count; ++i) {
       const auto q_i = q.subspan(i * d, d), k_i = k.subspan(i * d, d);
-      add_score(scores[i], q_i, k_i, state);
+      add_functions(raw[i], q_i, k_i, state);
       if (state.components) add_components(q_i, k_i, state);
     }
   }
@@ -160,8 +162,10 @@ class VarianceSweep {
     for (std::size_t i = 0; i < side && !watch_.cancelled(); ++i) {
       const auto q_i = std::span(q).subspan(i * d, d);
       dot_with_rows(q_i, k, scores);
+      add_scores(scores, state);
       for (std::size_t j = 0; j < side; ++j) {
-        add_score(scores[j], q_i, std::span(k).subspan(j * d, d), state, squares);
+        squares[0] += scores[j] * scores[j];
+        add_functions(scores[j], q_i, std::span(k).subspan(j * d, d), state, squares);
       }
     }
     for (std::size_t s = 0; s < squares.size(); ++s) {
@@ -169,21 +173,26 @@ class VarianceSweep {
     }
   }
 
-  // `raw` is q.k.
-  void add_score(double raw, std::span<const float> q, std::span<const float> k,
-                 VarianceState& state, std::span<double> squares = {}) const {
-    std::size_t s = 0;
-    const auto add = [&](double score) {
-      state.samples[s].moments.add(score);
-      if (!squares.empty()) squares[s] += score * score;
-      ++s;
-    };
-    add(raw);
-    if (keeps_scores_) state.samples[0].scores.push_back(raw);
+  // Scores q.k.
+  void add_scores(std::span<const double> raw, VarianceState& state) const {
+    state.samples[0].moments.add(raw);
+    if (!keeps_scores_) return;
+    auto& kept = state.samples[0].scores;
+    kept.insert(kept.end(), raw.begin(), raw.end());
+  }
+
+  // What the scalings that are functions make of a score q.k.
+  void add_functions(double raw, std::span<const float> q, std::span<const float> k,
+                     VarianceState& state, std::span<double> squares = {}) const {
+    if (state.samples.size() == 1) return;
+    std::size_t s = 1;
     for (const Scaling& scaling : scalings_) {
       if (!is_function(scaling)) continue;
       const double lengths = is_cosine(scaling) ? std::sqrt(dot(q, q) * dot(k, k)) : 0;
-      add(scaled_score(scaling, raw, static_cast<double>(q.size()), lengths));
+      const double score = scaled_score(scaling, raw, static_cast<double>(q.size()), lengths);
+      state.samples[s].moments.add(score);
+      if (!squares.empty()) squares[s] += score * score;
+      ++s;
     }
   }
 

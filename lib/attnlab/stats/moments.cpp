@@ -18,9 +18,10 @@ bool is_count(double value) {
 double smaller(double a, double b) { return b < a || std::isnan(b) ? b : a; }
 double larger(double a, double b) { return b > a || std::isnan(b) ? b : a; }
 
-}  // namespace
-
-void Moments::add(double value) {
+// In this file alone, so that it stands in its callers: a shared library's own functions may be
+// replaced by others.
+inline void update(Moments& moments, double value) {
+  auto& [count, mean, m2, m3, m4, min, max] = moments;
   const auto before = static_cast<double>(count);
   ++count;
   const auto n = static_cast<double>(count);
@@ -34,6 +35,17 @@ void Moments::add(double value) {
   m2 += square;
   min = smaller(min, value);
   max = larger(max, value);
+}
+
+}  // namespace
+
+void Moments::add(double value) { update(*this, value); }
+
+void Moments::add(std::span<const double> values) {
+  // A copy of which no other has the address stays in registers.
+  Moments moments = *this;
+  for (const double value : values) update(moments, value);
+  *this = moments;
 }
 
 void Moments::merge(const Moments& other) {
@@ -121,7 +133,7 @@ Moments Moments::from_values(std::span<const double> values) {
 
 Moments moments_of(std::span<const double> values) {
   Moments moments;
-  for (const double value : values) moments.add(value);
+  moments.add(values);
   return moments;
 }
 

@@ -21,6 +21,8 @@ struct Moments {
   double max = -std::numeric_limits<double>::infinity();
 
   void add(double value);
+  // One after the other.
+  void add(std::span<const double> values);
   // As if the values of `other` had been added after this one's. Merging with an empty sample gives
   // the other's bits.
   void merge(const Moments& other);
