@@ -65,6 +65,7 @@ struct BlockTable {
   // Of longer trials the blocks fill lanes as well, without writing to as many places at once.
   static constexpr std::size_t kMost = 64;
 
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   BlockTable(const Philox& philox, std::size_t blocks) : count(blocks) {
     const Philox::D64 d;
     for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
@@ -274,7 +275,7 @@ template <class Source, class Transform, class To>
 HWY_INLINE void draw_vectors(const Philox& philox, Source source, std::size_t vectors,
                              const Transform& transform, const To& to) {
   InOrder<To> sink(to);
-  WordTile tile;
+  WordTile tile;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (; vectors > 0; vectors -= tile.vectors) {
     tile.vectors = std::min(WordTile::kVectors, vectors);
     philox.write(source, tile.vectors + tile.vectors % 2, tile.words);

@@ -16,8 +16,8 @@ namespace attnlab::HWY_NAMESPACE {
 
 class ToNormals {
  public:
-  // Words 0 and 2 of all vectors first: what follows is as long a chain of operations that wait for
-  // one another, and a processor looks ahead over one of them only.
+  // Words 0 and 2 of all vectors first: with what follows they would be one chain of operations
+  // that wait for one another, longer than a processor looks ahead.
   template <class Sink>
   HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
     HWY_ALIGN float split[WordTile::kVectors * Philox::kWords];

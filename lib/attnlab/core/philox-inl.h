@@ -112,11 +112,7 @@ class PhiloxLanes {
     Wide product0[count], product1[count];
     for (Counter& counter : c) counter = source.next();
     products(c, product0, product1);
-    // The third round: its key is in the words.
-    for (std::size_t i = 0; i < count; ++i) {
-      c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
-              hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
-    }
+    finish_round(product0, product1, c);  // the third, whose keys are in the words
     HWY_UNROLL(kRounds - 4)
     for (std::size_t r = 3; r < kRounds - 1; ++r) {
       products(c, product0, product1);
@@ -124,14 +120,11 @@ class PhiloxLanes {
         c[i].word1 = hn::Xor(c[i].word1, key(r, 0));
         c[i].word3 = hn::Xor(c[i].word3, key(r, 1));
       }
-      for (std::size_t i = 0; i < count; ++i) {
-        c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
-                hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
-      }
+      finish_round(product0, product1, c);
     }
     products(c, product0, product1);
     for (std::size_t i = 0; i < count; ++i, words += kWords) {
-      finish(c[i], product0[i], product1[i], words);
+      finish_last(c[i], product0[i], product1[i], words);
     }
   }
 
@@ -144,8 +137,17 @@ class PhiloxLanes {
     }
   }
 
-  HWY_INLINE void finish(const Counter& c, Wide product0, Wide product1,
-                         std::uint32_t* HWY_RESTRICT words) const {
+  // Words 1 and 3 have the keys in them.
+  template <std::size_t count>
+  static HWY_INLINE void finish_round(const Wide (&product0)[count], const Wide (&product1)[count],
+                                      Counter (&c)[count]) {
+    for (std::size_t i = 0; i < count; ++i) {
+      c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
+              hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
+    }
+  }
+  HWY_INLINE void finish_last(const Counter& c, Wide product0, Wide product1,
+                              std::uint32_t* HWY_RESTRICT words) const {
     const Wide word0 = hn::Xor3(hn::ShiftRight<32>(product1), c.word1, key(kRounds - 1, 0));
     // In the upper halves, where the product has its own.
     const Wide word2 = hn::Xor3(product0, hn::ShiftLeft<32>(c.word3), key(kRounds - 1, 1));
