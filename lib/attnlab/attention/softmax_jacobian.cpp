@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attnlab/attention/ratio_row.h"
 #include "attnlab/attention/shifted_row.h"
 #include "attnlab/attention/softmax.h"
 
@@ -78,87 +79,16 @@ void SoftmaxRow<T>::find_rest() {
 
 template <class T>
 SoftmaxMetrics softmax_metrics(const SoftmaxRow<T>& row) {
-  if (row.size() == 0) return {};
-  const auto weights = row.weights();
-  const auto log_ratios = row.log_ratios();
-  const auto m = static_cast<std::size_t>(row.argmax());
-  const double s_m = weights[m];
-  const double r = row.rest();
-  // Squares of the smallest float64 numbers would vanish; scaled up they do not.
-  const double scale = r < 0x1p-500 ? 0x1p600 : 1;
-  double surprise = 0, diagonal = 0, squares = 0, scaled_diagonal_squares = 0, scaled_squares = 0,
-         fourths = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (i == m) continue;
-    const double o = weights[i];
-    const double scaled = o * scale;
-    const double variance = o * (1 - o);
-    const double scaled_variance = scaled * (1 - o);
-    // 0 ln 0 = 0
-    surprise += o == 0 ? 0 : -o * static_cast<double>(log_ratios[i]);
-    diagonal += variance;
-    squares += o * o;
-    fourths += scaled * scaled * (o * o);
-    scaled_diagonal_squares += scaled_variance * scaled_variance;
-    scaled_squares += scaled * scaled;
-  }
-  const double scaled_corner = s_m * (r * scale);
-  const double scaled_off_diagonal =
-      2 * s_m * s_m * scaled_squares + std::max(0.0, scaled_squares * squares - fourths);
-  const double scaled_frobenius =
-      std::sqrt(scaled_corner * scaled_corner + scaled_diagonal_squares + scaled_off_diagonal);
-  SoftmaxMetrics metrics;
-  metrics.max_weight = s_m;
-  metrics.sum_squares = s_m * s_m + squares;
-  metrics.entropy = row.log_sum() + surprise;
-  metrics.trace = s_m * r + diagonal;
-  metrics.frobenius = scaled_frobenius / scale;
-  metrics.frobenius_squared = metrics.frobenius * metrics.frobenius;
-  return metrics;
+  RatioRow ratios;
+  ratios.set_row(row);
+  return ratios.metrics();
 }
 
-// The eigenvalues of J = diag(s) - s s^T other than 0 solve sum_i s_i / (s_i - x) = 0 (the secular
-// equation of a rank-one update, with sum s_i = 1), the largest between the two largest weights:
-//
-//     sum_o o / (x - o) = s_m / (s_m - x)        for x in (max o, s_m)
-//
-// The reciprocal of the left side is concave in x (a parallel sum of the lines (x - o) / o) and
-// that of the right is a line, so that Newton's method on
-//
-//     k(x) = 1 / sum_o (o / (x - o)) + x / s_m - 1
-//
-// climbs to the root from any point below it without a safeguard. With two weights k is a line and
-// the first step ends at 2 s_1 s_2. The slope x k' is at least 1 at the root: rounding errors of k
-// reach x undiminished but never magnified.
 template <class T>
 double softmax_largest_eigenvalue(const SoftmaxRow<T>& row) {
-  const double r = row.rest();
-  if (!(r > 0)) return r;  // one weight only, or none; NaN stays NaN
-  const double s_m = row.weights()[static_cast<std::size_t>(row.argmax())];
-  double o_max = 0;
-  for_each_other(row, [&](double o) { o_max = std::max(o_max, o); });
-  // J_mm = s_m r is a lower bound too (Rayleigh), half the upper bound 2 s_m r (Gershgorin).
-  double x = std::max(o_max, s_m * r);
-  constexpr int kNeverReached = 100;
-  for (int iteration = 0; iteration < kNeverReached; ++iteration) {
-    double reciprocal = 0;     // 1 / sum_o o / (x - o)
-    double slope = x / o_max;  // x times its derivative: at the pole, at most this
-    if (x > o_max) {
-      double sum = 0, derivative = 0;
-      for_each_other(row, [&](double o) {
-        const double term = o / (x - o);
-        sum += term;
-        derivative += term * (x / (x - o));
-      });
-      reciprocal = 1 / sum;
-      slope = derivative / sum / sum;
-    }
-    const double k = reciprocal + (x / s_m - 1);
-    const double step = -k / (slope + x / s_m);  // relative to x
-    if (!(step > std::numeric_limits<double>::epsilon())) break;
-    x = std::min(x + x * step, s_m);
-  }
-  return x;
+  RatioRow ratios;
+  ratios.set_row(row);
+  return ratios.largest_eigenvalue();
 }
 
 template <class T>

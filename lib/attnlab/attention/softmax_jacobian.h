@@ -51,17 +51,17 @@ struct SoftmaxMetrics {
   double frobenius_squared = 0;  // sum J_ij^2; 0 where it underflows float64
 };
 
-// In one pass without allocation, and without cancellation: with o the weights but the largest and
-// r their sum,
+// Without cancellation: with o the weights but the largest and r their sum,
 //     entropy = ln(1 + sum e^(z_j - z_m)) - sum o_j (z_j - z_m)
-//     tr J = s_m r + sum o (1 - o)
-//     ||J||_F^2 = s_m^2 r^2 + sum o^2 (1 - o)^2 + 2 s_m^2 sum o^2 + (sum o^2)^2 - sum o^4
-// which are exact where the short forms give 0.
+//     tr J = s_m r + r - sum o^2
+//     ||J||_F^2 = s_m^2 r^2 + sum o^2 (1 + 2 s_m^2 + sum o^2) - 2 sum o^3
+// which are exact where the short forms give 0: no o is above 1/2, so that the differences lose
+// little. A RatioRow gives them of many rows without allocating.
 template <class T>
 SoftmaxMetrics softmax_metrics(const SoftmaxRow<T>& row);
 
 // The largest eigenvalue of J, in [0, 1/2], to a few units in the last place however saturated the
-// row is. A handful of passes over the row (six at most in rows of up to 4096 normal logits).
+// row is. One pass over most rows of many normal logits, two over the others.
 template <class T>
 double softmax_largest_eigenvalue(const SoftmaxRow<T>& row);
 

@@ -14,100 +14,104 @@ namespace {
 // exp of a float32 below this is 0 or subnormal, or soon will be once divided by the sum.
 constexpr double kFloatTail = -80;
 
-std::size_t index(Metric metric) { return static_cast<std::size_t>(metric); }
-std::size_t index(Count count) { return static_cast<std::size_t>(count); }
-
 void append(std::vector<double>& to, const std::vector<double>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-}  // namespace
-
-void RowMeter::measure(std::span<const double> logits) {
-  row_.set_logits(logits);
-  const SoftmaxMetrics metrics = softmax_metrics(row_);
-  metrics_[index(Metric::max_p)] = metrics.max_weight;
-  metrics_[index(Metric::sum_p2)] = metrics.sum_squares;
-  metrics_[index(Metric::entropy)] = metrics.entropy;
-  metrics_[index(Metric::jacobian_f2)] = metrics.frobenius_squared;
-  metrics_[index(Metric::trace)] = metrics.trace;
-  metrics_[index(Metric::effective_keys)] = 1 / metrics.sum_squares;
-  metrics_[index(Metric::perplexity)] = std::exp(metrics.entropy);
-  metrics_[index(Metric::lambda_max)] = softmax_largest_eigenvalue(row_);
-  double second = -std::numeric_limits<double>::infinity();
-  const auto ratios = row_.log_ratios();
-  const auto m = static_cast<std::size_t>(row_.argmax());
-  for (std::size_t i = 0; i < ratios.size(); ++i) {
-    if (i != m) second = std::max(second, ratios[i]);
+// How many products of two different numbers, in both orders, are below the bound. Sorts them.
+double products_below(std::span<double> numbers, double bound) {
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  double count = 0;
+  std::size_t from = numbers.size();  // products of number i with `from` and after it are below
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    while (from > 0 && numbers[i] * numbers[from - 1] < bound) --from;
+    count += static_cast<double>(numbers.size() - from);
+    // That counts number i with itself.
+    if (i >= from) --count;
   }
-  metrics_[index(Metric::log_odds_gap)] = logits.size() > 1 ? -second : 0;
-  jacobian_f_ = metrics.frobenius;
-  count(logits);
+  return count;
 }
 
-void RowMeter::count(std::span<const double> logits) {
+}  // namespace
+
+void RowMeter::measure(std::span<const double> scores, double factor) {
+  row_.set_logits(scores, factor);
+  const SoftmaxMetrics metrics = row_.metrics();
+  const auto set = [&](Metric metric, double value) {
+    metrics_[static_cast<std::size_t>(metric)] = value;
+  };
+  set(Metric::max_p, metrics.max_weight);
+  set(Metric::sum_p2, metrics.sum_squares);
+  set(Metric::entropy, metrics.entropy);
+  set(Metric::jacobian_f2, metrics.frobenius_squared);
+  set(Metric::trace, metrics.trace);
+  set(Metric::effective_keys, 1 / metrics.sum_squares);
+  set(Metric::perplexity, std::exp(metrics.entropy));
+  set(Metric::lambda_max, row_.largest_eigenvalue());
+  set(Metric::log_odds_gap, row_.gap());
+  jacobian_f_ = metrics.frobenius;
+  count(scores, factor);
+}
+
+void RowMeter::count(std::span<const double> scores, double factor) {
   counts_.fill(0);
-  const auto set = [&](Count count, double value) { counts_[index(count)] = value; };
   // 1 - p is kept where p itself would be rounded to 1.
-  set(Count::max_above_9, row_.rest() < 0.1 ? 1 : 0);
-  set(Count::max_above_99, row_.rest() < 0.01 ? 1 : 0);
-  set(Count::max_above_999, row_.rest() < 0.001 ? 1 : 0);
-  set(Count::near_zero, near_zero_entries());
-  const auto total = static_cast<float>(std::exp(row_.log_sum()));
-  set(Count::max_one, 1 / total == 1 ? 1 : 0);
-  double zeros = 0, subnormals = 0;
-  for (const double ratio : row_.log_ratios()) {
+  at(Count::max_above_9) = row_.rest() < 0.1 ? 1 : 0;
+  at(Count::max_above_99) = row_.rest() < 0.01 ? 1 : 0;
+  at(Count::max_above_999) = row_.rest() < 0.001 ? 1 : 0;
+  at(Count::near_zero) = near_zero_entries(static_cast<double>(scores.size()));
+  at(Count::max_one) = 1 / static_cast<float>(row_.total()) == 1 ? 1 : 0;
+  const LogitRange& range = row_.range();
+  if (!range.finite || range.lowest - range.highest < kFloatTail) count_in_float(scores, factor);
+  at(Count::naive_nan) = naive_is_nan(scores, factor) ? 1 : 0;
+}
+
+void RowMeter::count_in_float(std::span<const double> scores, double factor) {
+  const auto total = static_cast<float>(row_.total());
+  for (const double score : scores) {
+    const double ratio = factor * score - row_.range().highest;
     if (ratio >= kFloatTail) continue;
     const float weight = std::exp(static_cast<float>(ratio)) / total;
     if (weight == 0) {
-      ++zeros;
+      ++at(Count::exact_zero);
     } else if (weight < std::numeric_limits<float>::min()) {
-      ++subnormals;
+      ++at(Count::subnormal);
     }
   }
-  set(Count::exact_zero, zeros);
-  set(Count::subnormal, subnormals);
-  set(Count::naive_nan, naive_is_nan(logits) ? 1 : 0);
 }
 
-// |J_ij| = p_i p_j beside the diagonal and p_i (1 - p_i) on it. Rounded products are in the order
-// of their factors. So a weight whose product with the largest is below the bound has only such
-// products, one whose product with the smallest is not below has none, and of those between, in
-// order, the products below end at a place that only moves one way.
-double RowMeter::near_zero_entries() {
-  const auto weights = row_.weights();
-  const auto n = static_cast<double>(weights.size());
-  const double bound = near_zero_ / (n * n);
-  const auto m = static_cast<std::size_t>(row_.argmax());
-  const double largest = weights[m], smallest = *std::min_element(weights.begin(), weights.end());
-  double entries = 0, small = 0;
-  between_.clear();
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double diagonal = weights[i] * (i == m ? row_.rest() : 1 - weights[i]);
-    if (diagonal < bound) ++entries;
-    if (weights[i] * largest < bound) {
-      ++small;
-    } else if (weights[i] * smallest < bound) {
-      between_.push_back(weights[i]);
-    }
-  }
+// |J_ij| = p_i p_j beside the diagonal and p_i (1 - p_i) on it, in units of the largest weight
+// squared rho_i rho_j, 1 of them 1, and rho_i (sum rho - rho_i). Rounded products are in the order
+// of their factors. So a ratio below the bound has only products below it, since its product with 1
+// is; one whose product with the smallest is not below has none, not on the diagonal either; and of
+// those between, in order, the products below end at a place that only moves one way.
+double RowMeter::near_zero_entries(double n) {
+  if (row_.max_weight() == 0) return n * n;
+  const double total = row_.total();
+  const double bound = near_zero_ * (total / n) * (total / n);
+  // Of the largest.
+  double entries = row_.rest() * total < bound ? 1 : 0;
+  // No ratio is less; with what a rounding makes of it.
+  constexpr double kLess = 1 - 0x1p-40;
+  const double smallest = std::exp(row_.range().lowest - row_.range().highest) * kLess;
+  const double limit = bound / (smallest * kLess);
+  small_.clear();
+  row_.append_small(limit, small_);
+  for (const double ratio : small_) entries += ratio * (total - ratio) < bound ? 1 : 0;
+  if (limit >= 1) small_.push_back(1);
+  const auto between =
+      std::partition(small_.begin(), small_.end(), [bound](double ratio) { return ratio < bound; });
+  const auto small = static_cast<double>(between - small_.begin());
   // Row and column of each small weight, less what both have and the diagonal.
   entries += small * (2 * n - small - 1);
-  std::sort(between_.begin(), between_.end(), std::greater<>());
-  std::size_t from = between_.size();  // products of p_i with p_from and after it are below
-  for (std::size_t i = 0; i < between_.size(); ++i) {
-    while (from > 0 && between_[i] * between_[from - 1] < bound) --from;
-    entries += static_cast<double>(between_.size() - from);
-    // The loop counts p_i p_i, which is not on the diagonal.
-    if (i >= from) --entries;
-  }
-  return entries;
+  return entries + products_below(std::span(between, small_.end()), bound);
 }
 
-bool RowMeter::naive_is_nan(std::span<const double> logits) {
-  const double largest = logits[static_cast<std::size_t>(row_.argmax())];
-  if (std::abs(largest) < -kFloatTail) return false;
-  single_.assign(logits.begin(), logits.end());
+bool RowMeter::naive_is_nan(std::span<const double> scores, double factor) {
+  if (std::abs(row_.range().highest) < -kFloatTail && row_.range().finite) return false;
+  single_.resize(scores.size());
+  std::transform(scores.begin(), scores.end(), single_.begin(),
+                 [factor](double score) { return static_cast<float>(factor * score); });
   naive_softmax_row<float>(single_, single_);
   return std::any_of(single_.begin(), single_.end(), [](float p) { return std::isnan(p); });
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "attnlab/attention/softmax_jacobian.h"
+#include "attnlab/attention/ratio_row.h"
 #include "attnlab/stats/moments.h"
 
 namespace attnlab {
@@ -44,7 +44,8 @@ class RowMeter {
  public:
   explicit RowMeter(double near_zero) : near_zero_(near_zero) {}
 
-  void measure(std::span<const double> logits);
+  // The row of the logits factor * scores.
+  void measure(std::span<const double> scores, double factor = 1);
 
   double operator[](Metric metric) const { return metrics_[static_cast<std::size_t>(metric)]; }
   std::span<const double> metrics() const { return metrics_; }
@@ -52,16 +53,18 @@ class RowMeter {
   std::span<const double> counts() const { return counts_; }
 
  private:
-  void count(std::span<const double> logits);
-  double near_zero_entries();
-  bool naive_is_nan(std::span<const double> logits);
+  void count(std::span<const double> scores, double factor);
+  double near_zero_entries(double n);
+  void count_in_float(std::span<const double> scores, double factor);
+  bool naive_is_nan(std::span<const double> scores, double factor);
+  double& at(Count count) { return counts_[static_cast<std::size_t>(count)]; }
 
   double near_zero_;
-  SoftmaxRow<double> row_;
+  RatioRow row_;
   std::array<double, kMetrics> metrics_{};
   std::array<double, kCounts> counts_{};
   double jacobian_f_ = 0;
-  std::vector<double> between_;
+  std::vector<double> small_;
   std::vector<float> single_;
 };
 

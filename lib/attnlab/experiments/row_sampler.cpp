@@ -14,6 +14,10 @@ void RowSampler::query(std::uint64_t trial, std::span<float> q) const {
   fill_entries(q, law_, seed_, stream_at(Stream::sample_q, point_), trial);
 }
 
+void RowSampler::queries(std::uint64_t trial, std::size_t d, std::span<float> q) const {
+  fill_entries_trials(q, d, law_, seed_, stream_at(Stream::sample_q, point_), trial);
+}
+
 void RowSampler::keys(std::uint64_t set, std::size_t first, std::size_t d,
                       std::span<float> k) const {
   const Stream stream = stream_at(Stream::sample_k, point_);

@@ -17,6 +17,8 @@ class RowSampler {
 
   // The query [d] of row `trial`.
   void query(std::uint64_t trial, std::span<float> q) const;
+  // The queries [.., d] of the rows from `trial` on.
+  void queries(std::uint64_t trial, std::size_t d, std::span<float> q) const;
   // Keys, or values, [.., d] from number `first` on of the keys numbered `set`.
   void keys(std::uint64_t set, std::size_t first, std::size_t d, std::span<float> k) const;
   void values(std::uint64_t set, std::size_t first, std::size_t d, std::span<float> v) const;

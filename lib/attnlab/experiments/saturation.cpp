@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnlab/core/dot.h"
+#include "attnlab/core/dot_matrix.h"
 #include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
 #include "attnlab/experiments/head_saturation.h"
@@ -95,8 +96,11 @@ class SaturationSweep {
     for (const Point& p : points_) {
       const auto keys = static_cast<std::uint64_t>(p.keys);
       const auto d = static_cast<std::uint64_t>(p.d_k.value_or(1));
-      // Keys that are reused stay in memory; a logit has a few numbers of its own.
-      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 64));
+      const std::uint64_t rows = rows_at_once(keys, d);
+      // Keys that are reused stay in memory, a query is there in float64 too, and a key of a row
+      // has its score, its length, and what else a logit takes.
+      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 8 * rows + 64) +
+                                      rows * d * (sizeof(float) + sizeof(double)));
     }
     const auto threads = static_cast<std::uint64_t>(thread_count(options_.sweep.run.threads));
     const auto kept = 1 + (options_.quantiles.empty() ? 0 : kMainMetrics);
@@ -106,63 +110,71 @@ class SaturationSweep {
                    "the rows of a point");
   }
 
+  // Rows whose scores are computed together, of keys that are reused: each key is widened once for
+  // all of them.
+  std::uint64_t rows_at_once(std::uint64_t n, std::uint64_t d) const {
+    constexpr std::uint64_t kNumbers = 1 << 18, kFew = 4;
+    return reuse() ? std::clamp(kNumbers / std::max(n, d), kFew, kBlockTrials) : 1;
+  }
+
+  // What the rows of one block are drawn and measured with.
+  struct Bench {
+    std::vector<float> q, k, z;
+    std::vector<double> wide_q, scores, key_lengths, logits;
+    std::size_t n, d;
+  };
+
+  Bench bench_of(const Point& of) const {
+    Bench bench;
+    bench.n = static_cast<std::size_t>(of.keys);
+    bench.d = static_cast<std::size_t>(of.d_k.value_or(0));
+    const std::size_t rows = of.d_k ? rows_at_once(bench.n, bench.d) : 1;
+    bench.q.resize(rows * bench.d);
+    bench.k.resize((reuse() ? bench.n : std::min(bench.n, keys_at_once(bench.d))) * bench.d);
+    bench.z.resize(of.d_k ? 0 : bench.n);
+    bench.scores.resize(rows * bench.n);
+    bench.logits.resize(bench.n);
+    if (lengths_count()) bench.key_lengths.resize(bench.n);
+    return bench;
+  }
+
+  // Whether a scaling wants the lengths of q and k.
+  bool lengths_count() const { return std::any_of(scalings_.begin(), scalings_.end(), is_cosine); }
+
   // Keys that stay in the first cache from the draw to the dot product.
   static std::size_t keys_at_once(std::size_t d) {
     constexpr std::size_t kEntries = 4096;
     return kEntries / std::min(std::max<std::size_t>(1, d), kEntries);
   }
 
-  // Calls f(first, count) for the n keys [d] until the run is cancelled.
+  // Calls f(first, count) for the n keys, `most` at a time, until the run is cancelled.
   template <class F>
-  void for_each_chunk(std::size_t n, std::size_t d, const F& f) const {
-    const std::size_t most = keys_at_once(d);
+  void for_each_chunk(std::size_t n, std::size_t most, const F& f) const {
     for (std::size_t first = 0; first < n && !watch_.cancelled(); first += most) {
       f(first, std::min(most, n - first));
     }
   }
 
-  // What the rows of one block are drawn and measured with.
-  struct Bench {
-    std::vector<float> q, k, z;
-    std::vector<double> scores, lengths, logits;
-  };
-
   void work(Index p, SaturationState& state, std::uint64_t first, std::uint64_t last) const {
-    const auto n = static_cast<std::size_t>(point(p).keys);
-    const auto d = static_cast<std::size_t>(point(p).d_k.value_or(0));
     const RowSampler sampler(law_, point(p).keys, options_.sweep.run.seed, p);
-    Bench bench;
-    bench.q.resize(d);
-    bench.k.resize((reuse() ? n : std::min(n, keys_at_once(d))) * d);
-    bench.z.resize(point(p).d_k ? 0 : n);
-    bench.scores.resize(n);
-    bench.lengths.resize(n);
-    bench.logits.resize(n);
-    if (point(p).d_k && reuse()) {
-      for_each_chunk(n, d, [&](std::size_t j, std::size_t count) {
-        sampler.keys(first / kBlockTrials, j, d, std::span(bench.k).subspan(j * d, count * d));
-      });
-    }
+    Bench bench = bench_of(point(p));
+    const bool drawn_at_once = point(p).d_k && reuse();
+    if (drawn_at_once) draw_keys(sampler, first / kBlockTrials, bench);
     RowMeter meter(options_.near_zero);
-    const bool keep = !options_.quantiles.empty();
-    for (std::uint64_t trial = first; trial < last; ++trial) {
-      if (watch_.cancelled()) return;
-      if (point(p).d_k) {
-        draw_scores(sampler, trial, bench);
+    const std::uint64_t most = bench.scores.size() / bench.n;
+    for (std::uint64_t trial = first; trial < last; trial += most) {
+      const std::uint64_t rows = std::min(most, last - trial);
+      if (drawn_at_once) {
+        draw_rows(sampler, trial, rows, bench);
+      } else if (point(p).d_k) {
+        draw_row(sampler, trial, bench);
       } else {
         sampler.logits(trial, bench.z);
+        std::copy(bench.z.begin(), bench.z.end(), bench.scores.begin());
       }
-      for (std::size_t s = 0; s < state.samples.size(); ++s) {
-        if (point(p).d_k) {
-          scale(scalings_[s], point(p), bench);
-        } else {
-          const double deviation = std::sqrt(variances_[s]);
-          for (std::size_t j = 0; j < n; ++j) {
-            bench.logits[j] = deviation * static_cast<double>(bench.z[j]);
-          }
-        }
-        meter.measure(bench.logits);
-        state.samples[s].add(meter, keep);
+      for (std::uint64_t row = 0; row < rows; ++row) {
+        if (watch_.cancelled()) return;
+        measure(p, row, bench, meter, state);
       }
     }
     for (RowSample& sample : state.samples) {
@@ -172,30 +184,79 @@ class SaturationSweep {
     }
   }
 
-  // q.k of the row's query with every key, and the product of their lengths where it is needed.
-  void draw_scores(const RowSampler& sampler, std::uint64_t trial, Bench& bench) const {
-    sampler.query(trial, bench.q);
-    const std::size_t d = bench.q.size();
-    const bool lengths = std::any_of(scalings_.begin(), scalings_.end(), is_cosine);
-    const double length_of_query = lengths ? std::sqrt(dot(bench.q, bench.q)) : 0;
-    for_each_chunk(bench.scores.size(), d, [&](std::size_t j, std::size_t count) {
-      const auto k = std::span(bench.k).subspan(reuse() ? j * d : 0, count * d);
-      if (!reuse()) sampler.keys(trial, j, d, k);
-      dot_with_rows(bench.q, k, std::span(bench.scores).subspan(j, count));
-      if (!lengths) return;
-      const auto squares = std::span(bench.lengths).subspan(j, count);
-      dot_of_rows(k, k, d, squares);
-      for (double& length : squares) length = length_of_query * std::sqrt(length);
+  // The keys that the rows of a block share.
+  void draw_keys(const RowSampler& sampler, std::uint64_t block, Bench& bench) const {
+    for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
+      const auto k = std::span(bench.k).subspan(j * bench.d, count * bench.d);
+      sampler.keys(block, j, bench.d, k);
+      measure_keys(k, j, bench);
     });
   }
 
-  void scale(const Scaling& scaling, const Point& of, Bench& bench) const {
-    const auto d = static_cast<double>(*of.d_k);
-    const std::optional<double> factor =
-        scaling_factor(scaling, d, static_cast<std::uint64_t>(of.keys), options_.entries.sigma);
-    for (std::size_t j = 0; j < bench.logits.size(); ++j) {
-      bench.logits[j] = factor ? *factor * bench.scores[j]
-                               : scaled_score(scaling, bench.scores[j], d, bench.lengths[j]);
+  void measure_keys(std::span<const float> k, std::size_t first, Bench& bench) const {
+    if (bench.key_lengths.empty()) return;
+    const auto lengths = std::span(bench.key_lengths).subspan(first, k.size() / bench.d);
+    dot_of_rows(k, k, bench.d, lengths);
+    for (double& length : lengths) length = std::sqrt(length);
+  }
+
+  // q.k of the queries of several rows with the keys that are there.
+  void draw_rows(const RowSampler& sampler, std::uint64_t trial, std::uint64_t rows,
+                 Bench& bench) const {
+    const auto q = std::span(bench.q).first(rows * bench.d);
+    sampler.queries(trial, bench.d, q);
+    bench.wide_q.assign(q.begin(), q.end());
+    // Not longer at a time than a user waits who has cancelled.
+    constexpr std::size_t kProducts = std::size_t{1} << 26, kLeast = 64;
+    const std::size_t most = std::max(kLeast, kProducts / q.size());
+    for_each_chunk(bench.n, most, [&](std::size_t j, std::size_t count) {
+      dot_matrix(bench.wide_q, std::span(bench.k).subspan(j * bench.d, count * bench.d), bench.d,
+                 std::span(bench.scores).subspan(j), bench.n);
+    });
+  }
+
+  // q.k of the row's query with keys of its own.
+  void draw_row(const RowSampler& sampler, std::uint64_t trial, Bench& bench) const {
+    sampler.queries(trial, bench.d, bench.q);
+    for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
+      const auto k = std::span(bench.k).first(count * bench.d);
+      sampler.keys(trial, j, bench.d, k);
+      dot_with_rows(bench.q, k, std::span(bench.scores).subspan(j, count));
+      measure_keys(k, j, bench);
+    });
+  }
+
+  // One of the rows at hand, under every scaling.
+  void measure(Index p, std::size_t row, Bench& bench, RowMeter& meter,
+               SaturationState& state) const {
+    const bool keep = !options_.quantiles.empty();
+    const auto scores = std::span(bench.scores).subspan(row * bench.n, bench.n);
+    for (std::size_t s = 0; s < state.samples.size(); ++s) {
+      if (const std::optional<double> factor = factor_of(p, s)) {
+        meter.measure(scores, *factor);
+      } else {
+        const auto q = std::span(bench.q).subspan(row * bench.d, bench.d);
+        scale(scalings_[s], q, scores, bench);
+        meter.measure(bench.logits);
+      }
+      state.samples[s].add(meter, keep);
+    }
+  }
+
+  // What the scores are multiplied by, where that is all.
+  std::optional<double> factor_of(Index p, std::size_t s) const {
+    if (!point(p).d_k) return std::sqrt(variances_[s]);
+    return scaling_factor(scalings_[s], static_cast<double>(*point(p).d_k),
+                          static_cast<std::uint64_t>(point(p).keys), options_.entries.sigma);
+  }
+
+  static void scale(const Scaling& scaling, std::span<const float> q,
+                    std::span<const double> scores, Bench& bench) {
+    const bool cosine = is_cosine(scaling);
+    const double length_of_query = cosine ? std::sqrt(dot(q, q)) : 0;
+    for (std::size_t j = 0; j < bench.n; ++j) {
+      const double lengths = cosine ? length_of_query * bench.key_lengths[j] : 0;
+      bench.logits[j] = scaled_score(scaling, scores[j], static_cast<double>(bench.d), lengths);
     }
   }
 

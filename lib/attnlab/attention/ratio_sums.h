@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace attnlab {
+
+// The passes over one row of n logits z in vectors. A row is held as its ratios to the largest
+// weight, rho_i = s_i / s_m = e^(z_i - z_m), with 0 in the place of the largest itself: sums over
+// the others are sums over all. All arrays have the length padded_length(n), from the start of a
+// cache line on, and end in zeros. Sums are of kRatioParts interleaved parts, so that every target
+// has the same bits.
+inline constexpr std::size_t kRatioParts = 8;
+constexpr std::size_t padded_length(std::size_t n) {
+  return (n + kRatioParts - 1) / kRatioParts * kRatioParts;
+}
+
+struct LogitRange {
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -std::numeric_limits<double>::infinity();
+  bool finite = true;  // all of them; only then are the others known
+};
+
+// logits = factor scores, -infinity behind them.
+LogitRange scale_logits(std::span<const double> scores, double factor, double* logits);
+
+// The first place of the value, which is there.
+std::size_t first_place(const double* logits, std::size_t n, double value);
+
+struct RatioSums {
+  double ratios = 0;                                         // sum rho
+  double squares = 0;                                        // sum rho^2
+  double cubes = 0;                                          // sum rho^3
+  double surprise = 0;                                       // -sum rho ln rho
+  double largest = 0;                                        // max rho
+  double second = -std::numeric_limits<double>::infinity();  // max ln rho
+};
+
+// Logits to ratios, in their place; one of them, the largest, is -infinity. `lowest` is the least
+// of the others.
+RatioSums ratios_of_logits(double* row, std::size_t n, double highest, double lowest);
+
+// The sums of given ratios and their logarithms.
+RatioSums sums_of_ratios(const double* ratios, const double* log_ratios, std::size_t n);
+
+// Sums of the squares and cubes of small ratios, both times scale^2: those alone would vanish.
+struct ScaledPowers {
+  double squares = 0, cubes = 0;
+};
+ScaledPowers scaled_powers(const double* ratios, std::size_t n, double scale);
+
+// Sums of t, t^2, .. t^8 with t = rho / (x - rho), for x above every ratio.
+inline constexpr std::size_t kSecularSums = 8;
+std::array<double, kSecularSums> secular_sums(const double* ratios, std::size_t n, double x);
+
+// Appends the ratios of at most `limit`, but for the one at `largest`.
+void append_small_ratios(const double* ratios, std::size_t n, std::size_t largest, double limit,
+                         std::vector<double>& small);
+
+}  // namespace attnlab

@@ -1,0 +1,119 @@
+#include "attnlab/core/dot_matrix.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnlab/core/dot_matrix.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+// After foreach_target.h, which includes this file once more for each target.
+
+HWY_BEFORE_NAMESPACE();
+namespace attnlab::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_HAVE_SCALABLE
+using Doubles = hn::CappedTag<double, 1>;
+#else
+using Doubles = hn::ScalableTag<double>;
+#endif
+// A panel is this many rows of b side by side, one a lane.
+constexpr std::size_t kPanel = 16;
+constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
+constexpr std::size_t kVectors = kPanel / kLanes;
+static_assert(kVectors >= 1 && kPanel % kLanes == 0);
+// Rows of a at once: as many sums as 16 registers hold beside what is multiplied.
+constexpr std::size_t kTogether = std::max<std::size_t>(1, 12 / kVectors);
+
+// Where a row of a and of the output begins, and how far it is to the next.
+struct Place {
+  const double* a;
+  std::size_t a_stride;
+  double* out;
+  std::size_t out_stride;
+};
+
+// panel [run, kPanel]: the run of `rows` rows of b, with zeros for those that there are not.
+void pack(const float* b, std::size_t length, std::size_t rows, std::size_t run, double* panel) {
+  if (rows < kPanel) std::fill(panel, panel + run * kPanel, 0.0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t i = 0; i < run; ++i) {
+      panel[i * kPanel + row] = static_cast<double>(b[row * length + i]);
+    }
+  }
+}
+
+// The sums of one run, written over or added to what is at `to`.
+template <std::size_t kRows>
+HWY_INLINE void multiply(const Place& to, const double* panel, std::size_t run, bool add) {
+  const Doubles d;
+  hn::Vec<Doubles> sums[kRows][kVectors];
+  for (auto& row : sums) {
+    for (auto& sum : row) sum = hn::Zero(d);
+  }
+  for (std::size_t i = 0; i < run; ++i) {
+    hn::Vec<Doubles> b[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) b[v] = hn::Load(d, panel + i * kPanel + v * kLanes);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const auto a = hn::Set(d, to.a[row * to.a_stride + i]);
+      for (std::size_t v = 0; v < kVectors; ++v) sums[row][v] = hn::MulAdd(a, b[v], sums[row][v]);
+    }
+  }
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      double* out = to.out + row * to.out_stride + v * kLanes;
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, out), sums[row][v]) : sums[row][v], d, out);
+    }
+  }
+}
+
+// One run of a panel of `columns` rows of b with kRows rows of a.
+template <std::size_t kRows>
+HWY_INLINE void multiply_columns(const Place& to, const double* panel, std::size_t run, bool add,
+                                 std::size_t columns) {
+  if (columns == kPanel) return multiply<kRows>(to, panel, run, add);
+  HWY_ALIGN double sums[kRows * kPanel];
+  multiply<kRows>({to.a, to.a_stride, sums, kPanel}, panel, run, false);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    double* out = to.out + row * to.out_stride;
+    for (std::size_t j = 0; j < columns; ++j) {
+      out[j] = (add ? out[j] : 0) + sums[row * kPanel + j];
+    }
+  }
+}
+
+void multiply_all(std::span<const double> a, std::span<const float> b, std::size_t length,
+                  std::span<double> out, std::size_t stride) {
+  HWY_ALIGN double panel[kRun * kPanel];
+  const std::size_t rows = a.size() / length, columns = b.size() / length;
+  for (std::size_t j = 0; j < columns; j += kPanel) {
+    const std::size_t now = std::min(kPanel, columns - j);
+    for (std::size_t i = 0; i < length; i += kRun) {
+      const std::size_t run = std::min(kRun, length - i);
+      pack(b.data() + j * length + i, length, now, run, panel);
+      std::size_t row = 0;
+      const auto place = [&] {
+        return Place{a.data() + row * length + i, length, out.data() + row * stride + j, stride};
+      };
+      for (; row + kTogether <= rows; row += kTogether) {
+        multiply_columns<kTogether>(place(), panel, run, i > 0, now);
+      }
+      for (; row < rows; ++row) multiply_columns<1>(place(), panel, run, i > 0, now);
+    }
+  }
+}
+
+}  // namespace attnlab::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnlab {
+HWY_EXPORT(multiply_all);
+
+void dot_matrix(std::span<const double> a, std::span<const float> b, std::size_t length,
+                std::span<double> out, std::size_t stride) {
+  HWY_DYNAMIC_DISPATCH(multiply_all)(a, b, length, out, stride);
+}
+
+}  // namespace attnlab
+#endif
