@@ -20,10 +20,14 @@ void exponentials_of(const std::vector<double>& x, bool keep_subnormals, std::ve
   const hn::CappedTag<double, 8> d;
   y.resize(x.size());
   for (std::size_t i = 0; i < x.size(); i += hn::Lanes(d)) {
-    const auto at = hn::LoadU(d, x.data() + i);
-    hn::StoreU(keep_subnormals ? exponential<Subnormals::kept>(d, at)
-                               : exponential<Subnormals::zero>(d, at),
-               d, y.data() + i);
+    const hn::Vec<decltype(d)> from[1] = {hn::LoadU(d, x.data() + i)};
+    hn::Vec<decltype(d)> to[1];
+    if (keep_subnormals) {
+      exponential<Subnormals::kept>(d, from, to);
+    } else {
+      exponential<Subnormals::zero>(d, from, to);
+    }
+    hn::StoreU(to[0], d, y.data() + i);
   }
 }
 

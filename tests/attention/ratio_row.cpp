@@ -225,9 +225,12 @@ TEST_CASE("small ratios are all but the largest that are at most the limit") {
   for (const std::size_t n : {1u, 2u, 5u, 8u, 9u, 70u}) {
     const std::vector<double> logits = normals(n, 2, n);
     const double highest = *std::max_element(logits.begin(), logits.end());
-    for (const double limit : {0.0, 0.01, 0.2, 1.0}) {
-      std::vector<double> small, expected;
-      row_of(logits).append_small(limit, small);
+    for (const double limit : {0.0, 0.01, 0.2, 1.0, kInfinity}) {
+      std::vector<double> memory, expected;
+      RatioRow row = row_of(logits);
+      const std::vector<double> before = all_of(row);
+      const std::span<const double> small = row.small_ratios(limit, memory);
+      CHECK(all_of(row) == before);
       for (const double z : logits) {
         if (z != highest && std::exp(z - highest) <= limit)
           expected.push_back(std::exp(z - highest));

@@ -21,42 +21,57 @@ namespace hn = hwy::HWY_NAMESPACE;
 // them.
 enum class Subnormals { kept, zero };
 
-// e^x for x in [-1000, 0], within 1 unit in the last place. Nothing but IEEE additions and
+// y = e^x for x in [-1000, 0], within 1 unit in the last place. Nothing but IEEE additions and
 // multiplications, so that the bits are the same whether a target has fused multiply-adds or not:
 // x is n whole powers of two and a rest r of at most half of one, e^r = 1 + (r + r^2 q(r)) with the
 // even and the odd powers of q apart, and n goes into the exponent.
-template <Subnormals subnormals, class D, class V = hn::Vec<D>>
-HWY_INLINE V exponential(D d, V x) {
+//
+// Several vectors at a time: every step is done for all before the next, since each waits for the
+// one before it.
+template <Subnormals subnormals, std::size_t count, class D, class V = hn::Vec<D>>
+HWY_INLINE void exponential(D d, const V (&x)[count], V (&y)[count]) {
+  namespace constants = exponential_constants;
   const hn::RebindToSigned<D> integers;
-  const V round = hn::Set(d, exponential_constants::kRound);
-  const V shifted = hn::Add(hn::Mul(x, hn::Set(d, exponential_constants::kLog2E)), round);
-  const V n = hn::Sub(shifted, round);
-  // n times the first part of ln 2 is exact.
-  const V r = hn::Sub(hn::Sub(x, hn::Mul(n, hn::Set(d, exponential_constants::kLn2High))),
-                      hn::Mul(n, hn::Set(d, exponential_constants::kLn2Low)));
-  const V r2 = hn::Mul(r, r);
-  constexpr std::array q = exponential_constants::kQuotient;
-  V odd = hn::Set(d, q[0]), even = hn::Set(d, q[1]);
-  for (std::size_t i = 2; i < q.size(); i += 2) {
-    odd = hn::Add(hn::Mul(odd, r2), hn::Set(d, q[i]));
-    even = hn::Add(hn::Mul(even, r2), hn::Set(d, q[i + 1]));
+  const V round = hn::Set(d, constants::kRound);
+  V n[count], r[count], r2[count], odd[count], even[count];
+  for (std::size_t i = 0; i < count; ++i) {
+    n[i] = hn::Sub(hn::Add(hn::Mul(x[i], hn::Set(d, constants::kLog2E)), round), round);
   }
-  const V quotient = hn::Add(hn::Mul(odd, r), even);
-  const V power = hn::Add(hn::Add(hn::Mul(r2, quotient), r), hn::Set(d, 1.0));
+  for (std::size_t i = 0; i < count; ++i) {
+    // The first product is exact.
+    const V high = hn::Sub(x[i], hn::Mul(n[i], hn::Set(d, constants::kLn2High)));
+    r[i] = hn::Sub(high, hn::Mul(n[i], hn::Set(d, constants::kLn2Low)));
+    r2[i] = hn::Mul(r[i], r[i]);
+  }
+  constexpr std::array q = constants::kQuotient;
+  for (std::size_t i = 0; i < count; ++i) {
+    odd[i] = hn::Add(hn::Mul(r2[i], hn::Set(d, q[0])), hn::Set(d, q[2]));
+    even[i] = hn::Add(hn::Mul(r2[i], hn::Set(d, q[1])), hn::Set(d, q[3]));
+  }
+  for (std::size_t k = 4; k < q.size(); k += 2) {
+    for (std::size_t i = 0; i < count; ++i) {
+      odd[i] = hn::Add(hn::Mul(odd[i], r2[i]), hn::Set(d, q[k]));
+      even[i] = hn::Add(hn::Mul(even[i], r2[i]), hn::Set(d, q[k + 1]));
+    }
+  }
   // The whole number stands in the low bits of what it is rounded with.
-  const auto exponent = [&](V whole) {
-    return hn::ShiftLeft<52>(hn::BitCast(integers, hn::Add(whole, round)));
+  const auto times_power = [&](V value, V whole) {
+    const auto exponent = hn::ShiftLeft<52>(hn::BitCast(integers, hn::Add(whole, round)));
+    return hn::BitCast(d, hn::Add(hn::BitCast(integers, value), exponent));
   };
-  const auto times_power = [&](V y, V whole) {
-    return hn::BitCast(d, hn::Add(hn::BitCast(integers, y), exponent(whole)));
-  };
-  if constexpr (subnormals == Subnormals::zero) {
-    return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, exponential_constants::kLowestNormal)),
-                              times_power(power, n));
+  const V one = hn::Set(d, 1.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const V quotient = hn::Add(hn::Mul(odd[i], r[i]), even[i]);
+    const V power = hn::Add(hn::Add(hn::Mul(r2[i], quotient), r[i]), one);
+    if constexpr (subnormals == Subnormals::zero) {
+      const auto normal = hn::Ge(x[i], hn::Set(d, constants::kLowestNormal));
+      y[i] = hn::IfThenElseZero(normal, times_power(power, n[i]));
+    } else {
+      // In two steps, of which only the second can round.
+      const V first = hn::Max(n[i], hn::Set(d, -500.0));
+      y[i] = hn::Mul(times_power(power, first), times_power(one, hn::Sub(n[i], first)));
+    }
   }
-  // In two steps, of which only the second can round.
-  const V first = hn::Max(n, hn::Set(d, -500.0));
-  return hn::Mul(times_power(power, first), times_power(hn::Set(d, 1.0), hn::Sub(n, first)));
 }
 
 }  // namespace attnlab::HWY_NAMESPACE

@@ -76,10 +76,9 @@ class SecularModel {
 
 }  // namespace
 
-// Room for `n` numbers; `size_` is the row's.
-double* RatioRow::reserve(std::size_t n) {
-  if (memory_.bytes() < n * sizeof(double)) memory_ = Buffer(n, sizeof(double));
-  return static_cast<double*>(memory_.data());
+void RatioRow::reserve() {
+  const std::size_t count = 2 * padded_length(size_);
+  if (memory_.bytes() < count * sizeof(double)) memory_ = Buffer(count, sizeof(double));
 }
 
 // A row that is all zero, or NaN.
@@ -91,7 +90,8 @@ void RatioRow::set_all(double value) {
 
 void RatioRow::set_logits(std::span<const double> scores, double factor) {
   size_ = scores.size();
-  double* row = reserve(padded_length(size_));
+  reserve();
+  double* row = log_ratios();
   range_ = scale_logits(scores, factor, row);
   if (!range_.finite) {
     const auto invalid = [](double z) { return std::isnan(z) || z == kInfinity; };
@@ -100,7 +100,8 @@ void RatioRow::set_logits(std::span<const double> scores, double factor) {
   if (range_.highest == -kInfinity) return set_all(0);
   argmax_ = first_place(row, size_, range_.highest);
   row[argmax_] = -kInfinity;
-  sums_ = ratios_of_logits(row, size_, range_.highest, range_.lowest);
+  ratios_of_logits(row, ratios(), size_, range_.highest, range_.lowest);
+  sums_ = sums_of_ratios(ratios(), row, size_);
   max_weight_ = 1 / total();
   rest_ = sums_.ratios / total();
   log_sum_ = std::log1p(sums_.ratios);
@@ -113,25 +114,31 @@ void RatioRow::set_row(const SoftmaxRow<T>& row) {
   const auto m = static_cast<std::size_t>(row.argmax());
   const double largest = size_ > 0 ? static_cast<double>(row.weights()[m]) : 0;
   if (!(largest > 0)) return set_all(largest);
+  reserve();
   const std::size_t length = padded_length(size_);
-  double* ratios = reserve(2 * length);
-  double* logs = ratios + length;
-  std::fill(ratios, ratios + length, 0.0);
-  std::fill(logs, logs + length, -kInfinity);
+  std::fill(ratios(), ratios() + length, 0.0);
+  std::fill(log_ratios(), log_ratios() + length, -kInfinity);
   for (std::size_t i = 0; i < size_; ++i) {
     if (i == m) continue;
-    ratios[i] = static_cast<double>(row.weights()[i]) / largest;
-    logs[i] = static_cast<double>(row.log_ratios()[i]);
+    ratios()[i] = static_cast<double>(row.weights()[i]) / largest;
+    log_ratios()[i] = static_cast<double>(row.log_ratios()[i]);
   }
   argmax_ = m;
-  sums_ = sums_of_ratios(ratios, logs, size_);
+  sums_ = sums_of_ratios(ratios(), log_ratios(), size_);
   max_weight_ = largest;
   rest_ = row.rest();
   log_sum_ = row.log_sum();
 }
 
-void RatioRow::append_small(double limit, std::vector<double>& small) const {
-  append_small_ratios(static_cast<const double*>(memory_.data()), size_, argmax_, limit, small);
+std::span<double> RatioRow::small_ratios(double limit, std::vector<double>& memory) {
+  if (memory.size() < padded_length(size_)) memory.resize(padded_length(size_));
+  if (!(max_weight_ > 0)) return {};
+  // The largest is out of reach for the while.
+  ratios()[argmax_] = 2;
+  const std::size_t count =
+      attnlab::small_ratios(ratios(), size_, std::min(limit, 1.0), memory.data());
+  ratios()[argmax_] = 0;
+  return std::span(memory).first(count);
 }
 
 // With o the weights but the largest, r their sum and S_k that of their powers
@@ -145,7 +152,7 @@ SoftmaxMetrics RatioRow::metrics() const {
   const double scale = sums_.largest < kTiny ? 0x1p600 : 1;
   ScaledPowers powers{sums_.squares, sums_.cubes};
   if (scale != 1 && sums_.largest > 0) {
-    powers = scaled_powers(static_cast<const double*>(memory_.data()), size_, scale);
+    powers = scaled_powers(ratios(), size_, scale);
   }
   const double s_m = max_weight_, s_m2 = s_m * s_m;
   const double squares = s_m2 * sums_.squares;
@@ -185,8 +192,7 @@ double RatioRow::largest_eigenvalue() const {
   double x = eigenvalue_near(sums_, of_two);
   constexpr int kNeverReached = 100;
   for (int pass = 0; pass < kNeverReached && x > rho && x < 1; ++pass) {
-    const SecularModel model(secular_sums(static_cast<const double*>(memory_.data()), size_, x),
-                             rho / (x - rho), 1 - x);
+    const SecularModel model(secular_sums(ratios(), size_, x), rho / (x - rho), 1 - x);
     const double newton = model.newton_step();
     const double step = model.root_near(newton);
     const bool done = model.holds(step);

@@ -35,18 +35,21 @@ class RatioRow {
   const LogitRange& range() const { return range_; }
   // The largest logit less the second; 0 for one logit.
   double gap() const { return size_ > 1 ? 0 - sums_.second : 0; }
-  // Appends the ratios of the others that are at most `limit`.
-  void append_small(double limit, std::vector<double>& small) const;
+  // The ratios of the others that are at most `limit`, in the front of `memory`, which grows to
+  // what is needed.
+  std::span<double> small_ratios(double limit, std::vector<double>& memory);
 
   SoftmaxMetrics metrics() const;
   // The largest eigenvalue of the Jacobian, see softmax_largest_eigenvalue.
   double largest_eigenvalue() const;
 
  private:
-  double* reserve(std::size_t n);
+  void reserve();
+  double* ratios() const { return static_cast<double*>(memory_.data()); }
+  double* log_ratios() const { return ratios() + padded_length(size_); }
   void set_all(double value);
 
-  Buffer memory_;
+  Buffer memory_;  // the ratios and their logarithms
   std::size_t size_ = 0, argmax_ = 0;
   LogitRange range_;
   RatioSums sums_;

@@ -23,6 +23,8 @@ constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 constexpr std::size_t kVectors = kRatioParts / kLanes;
 static_assert(kVectors >= 1 && kRatioParts % kLanes == 0);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// e to this is far below float64's smallest number, and its product with that is 0.
+constexpr double kDeepest = -1000;
 
 // A sum in kRatioParts parts.
 class Parts {
@@ -47,31 +49,6 @@ class Parts {
 HWY_INLINE double largest_lane(Vector values) {
   return hn::GetLane(hn::MaxOfLanes(Doubles(), values));
 }
-
-// What is summed over ratios.
-class Collector {
- public:
-  HWY_INLINE Collector() : largest_(hn::Zero(Doubles())), second_(hn::Set(Doubles(), -kInfinity)) {}
-  HWY_INLINE void add(std::size_t v, Vector ratio, Vector log_ratio) {
-    const Vector square = hn::Mul(ratio, ratio);
-    ratios_.add(v, ratio);
-    squares_.add(v, square);
-    cubes_.add(v, hn::Mul(square, ratio));
-    // 0 ln 0 = 0
-    const Vector bounded = hn::Max(log_ratio, hn::Set(Doubles(), -1000.0));
-    surprise_.add(v, hn::Mul(ratio, bounded));
-    largest_ = hn::Max(largest_, ratio);
-    second_ = hn::Max(second_, log_ratio);
-  }
-  HWY_INLINE RatioSums sums() const {
-    return {ratios_.total(),    squares_.total(),       cubes_.total(),
-            -surprise_.total(), largest_lane(largest_), largest_lane(second_)};
-  }
-
- private:
-  Parts ratios_, squares_, cubes_, surprise_;
-  Vector largest_, second_;
-};
 
 LogitRange scaled(std::span<const double> scores, double factor, double* logits) {
   const Doubles d;
@@ -110,38 +87,54 @@ std::size_t place_of(const double* logits, std::size_t n, double value) {
 }
 
 template <Subnormals subnormals>
-HWY_INLINE RatioSums to_ratios(double* row, std::size_t n, double highest) {
+HWY_INLINE void to_ratios(double* logits, double* ratios, std::size_t n, double highest) {
   const Doubles d;
-  const Vector shift = hn::Set(d, highest);
-  Collector collector;
-  for (std::size_t i = 0; i < n; i += kRatioParts) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      double* at = row + i + v * kLanes;
+  // What hides how long one waits for the step before, and leaves enough registers.
+  constexpr std::size_t kTogether = std::min<std::size_t>(4, 2 * kVectors);
+  const Vector shift = hn::Set(d, highest), deepest = hn::Set(d, kDeepest);
+  for (std::size_t i = 0; i < padded_length(n); i += kTogether * kLanes) {
+    Vector bounded[kTogether], powers[kTogether];
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      double* at = logits + i + v * kLanes;
       const Vector log_ratio = hn::Sub(hn::Load(d, at), shift);
-      const Vector ratio = exponential<subnormals>(d, hn::Max(log_ratio, hn::Set(d, -1000.0)));
-      hn::Store(ratio, d, at);
-      collector.add(v, ratio, log_ratio);
+      hn::Store(log_ratio, d, at);
+      bounded[v] = hn::Max(log_ratio, deepest);
+    }
+    exponential<subnormals>(d, bounded, powers);
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      hn::Store(powers[v], d, ratios + i + v * kLanes);
     }
   }
-  return collector.sums();
 }
 
-RatioSums exponentials(double* row, std::size_t n, double highest, double lowest) {
-  return lowest - highest < exponential_constants::kLowestNormal
-             ? to_ratios<Subnormals::kept>(row, n, highest)
-             : to_ratios<Subnormals::zero>(row, n, highest);
+void exponentials(double* logits, double* ratios, std::size_t n, double highest, double lowest) {
+  if (lowest - highest < exponential_constants::kLowestNormal) {
+    to_ratios<Subnormals::kept>(logits, ratios, n, highest);
+  } else {
+    to_ratios<Subnormals::zero>(logits, ratios, n, highest);
+  }
 }
 
-RatioSums collected(const double* ratios, const double* log_ratios, std::size_t n) {
+RatioSums summed(const double* ratios, const double* log_ratios, std::size_t n) {
   const Doubles d;
-  Collector collector;
+  Parts sum, squares, cubes, surprise;
+  Vector largest = hn::Zero(d), second = hn::Set(d, -kInfinity);
   for (std::size_t i = 0; i < n; i += kRatioParts) {
     for (std::size_t v = 0; v < kVectors; ++v) {
       const std::size_t at = i + v * kLanes;
-      collector.add(v, hn::Load(d, ratios + at), hn::Load(d, log_ratios + at));
+      const Vector ratio = hn::Load(d, ratios + at), log_ratio = hn::Load(d, log_ratios + at);
+      const Vector square = hn::Mul(ratio, ratio);
+      sum.add(v, ratio);
+      squares.add(v, square);
+      cubes.add(v, hn::Mul(square, ratio));
+      // 0 ln 0 = 0
+      surprise.add(v, hn::Mul(ratio, hn::Max(log_ratio, hn::Set(d, kDeepest))));
+      largest = hn::Max(largest, ratio);
+      second = hn::Max(second, log_ratio);
     }
   }
-  return collector.sums();
+  return {sum.total(),       squares.total(),       cubes.total(),
+          -surprise.total(), largest_lane(largest), largest_lane(second)};
 }
 
 ScaledPowers powers(const double* ratios, std::size_t n, double scale) {
@@ -184,16 +177,24 @@ std::array<double, kSecularSums> secular(const double* ratios, std::size_t n, do
   return totals;
 }
 
-void append_small(const double* ratios, std::size_t n, std::size_t largest, double limit,
-                  std::vector<double>& small) {
+std::size_t small(const double* ratios, std::size_t n, double limit, double* to) {
   const Doubles d;
   const Vector most = hn::Set(d, limit);
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    if (hn::AllFalse(d, hn::Le(hn::Load(d, ratios + i), most))) continue;
-    for (std::size_t j = i; j < std::min(n, i + kLanes); ++j) {
-      if (j != largest && ratios[j] <= limit) small.push_back(ratios[j]);
+  constexpr std::size_t kBlock = 2 * kRatioParts;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; i += kBlock) {
+    Vector least = hn::Load(d, ratios + i);
+    for (std::size_t j = kLanes; j < kBlock; j += kLanes) {
+      least = hn::Min(least, hn::Load(d, ratios + i + j));
+    }
+    if (hn::AllFalse(d, hn::Le(least, most))) continue;
+    // Written whether it counts or not: which do is not to be foreseen.
+    for (std::size_t j = i; j < std::min(n, i + kBlock); ++j) {
+      to[count] = ratios[j];
+      count += ratios[j] <= limit ? 1 : 0;
     }
   }
+  return count;
 }
 
 }  // namespace attnlab::HWY_NAMESPACE
@@ -204,10 +205,10 @@ namespace attnlab {
 HWY_EXPORT(scaled);
 HWY_EXPORT(place_of);
 HWY_EXPORT(exponentials);
-HWY_EXPORT(collected);
+HWY_EXPORT(summed);
 HWY_EXPORT(powers);
 HWY_EXPORT(secular);
-HWY_EXPORT(append_small);
+HWY_EXPORT(small);
 
 LogitRange scale_logits(std::span<const double> scores, double factor, double* logits) {
   return HWY_DYNAMIC_DISPATCH(scaled)(scores, factor, logits);
@@ -217,12 +218,13 @@ std::size_t first_place(const double* logits, std::size_t n, double value) {
   return HWY_DYNAMIC_DISPATCH(place_of)(logits, n, value);
 }
 
-RatioSums ratios_of_logits(double* row, std::size_t n, double highest, double lowest) {
-  return HWY_DYNAMIC_DISPATCH(exponentials)(row, n, highest, lowest);
+void ratios_of_logits(double* logits, double* ratios, std::size_t n, double highest,
+                      double lowest) {
+  HWY_DYNAMIC_DISPATCH(exponentials)(logits, ratios, n, highest, lowest);
 }
 
 RatioSums sums_of_ratios(const double* ratios, const double* log_ratios, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(collected)(ratios, log_ratios, n);
+  return HWY_DYNAMIC_DISPATCH(summed)(ratios, log_ratios, n);
 }
 
 ScaledPowers scaled_powers(const double* ratios, std::size_t n, double scale) {
@@ -233,9 +235,8 @@ std::array<double, kSecularSums> secular_sums(const double* ratios, std::size_t 
   return HWY_DYNAMIC_DISPATCH(secular)(ratios, n, x);
 }
 
-void append_small_ratios(const double* ratios, std::size_t n, std::size_t largest, double limit,
-                         std::vector<double>& small) {
-  HWY_DYNAMIC_DISPATCH(append_small)(ratios, n, largest, limit, small);
+std::size_t small_ratios(const double* ratios, std::size_t n, double limit, double* to) {
+  return HWY_DYNAMIC_DISPATCH(small)(ratios, n, limit, to);
 }
 
 }  // namespace attnlab

@@ -4,18 +4,18 @@
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace attnlab {
 
 // The passes over one row of n logits z in vectors. A row is held as its ratios to the largest
 // weight, rho_i = s_i / s_m = e^(z_i - z_m), with 0 in the place of the largest itself: sums over
 // the others are sums over all. All arrays have the length padded_length(n), from the start of a
-// cache line on, and end in zeros. Sums are of kRatioParts interleaved parts, so that every target
-// has the same bits.
+// cache line on, and end in ratios of 0. Sums are of kRatioParts interleaved parts, so that every
+// target has the same bits.
 inline constexpr std::size_t kRatioParts = 8;
 constexpr std::size_t padded_length(std::size_t n) {
-  return (n + kRatioParts - 1) / kRatioParts * kRatioParts;
+  constexpr std::size_t kUnit = 2 * kRatioParts;
+  return (n + kUnit - 1) / kUnit * kUnit;
 }
 
 struct LogitRange {
@@ -30,6 +30,10 @@ LogitRange scale_logits(std::span<const double> scores, double factor, double* l
 // The first place of the value, which is there.
 std::size_t first_place(const double* logits, std::size_t n, double value);
 
+// Logits to the logarithms of their ratios, z_i - z_m, in their place, and to the ratios. The
+// largest stands as -infinity; `lowest` is the least of the others.
+void ratios_of_logits(double* logits, double* ratios, std::size_t n, double highest, double lowest);
+
 struct RatioSums {
   double ratios = 0;                                         // sum rho
   double squares = 0;                                        // sum rho^2
@@ -38,12 +42,6 @@ struct RatioSums {
   double largest = 0;                                        // max rho
   double second = -std::numeric_limits<double>::infinity();  // max ln rho
 };
-
-// Logits to ratios, in their place; one of them, the largest, is -infinity. `lowest` is the least
-// of the others.
-RatioSums ratios_of_logits(double* row, std::size_t n, double highest, double lowest);
-
-// The sums of given ratios and their logarithms.
 RatioSums sums_of_ratios(const double* ratios, const double* log_ratios, std::size_t n);
 
 // Sums of the squares and cubes of small ratios, both times scale^2: those alone would vanish.
@@ -56,8 +54,8 @@ ScaledPowers scaled_powers(const double* ratios, std::size_t n, double scale);
 inline constexpr std::size_t kSecularSums = 8;
 std::array<double, kSecularSums> secular_sums(const double* ratios, std::size_t n, double x);
 
-// Appends the ratios of at most `limit`, but for the one at `largest`.
-void append_small_ratios(const double* ratios, std::size_t n, std::size_t largest, double limit,
-                         std::vector<double>& small);
+// Writes the ratios of at most `limit` to `small`, where there is room for padded_length(n), in
+// their order; their number.
+std::size_t small_ratios(const double* ratios, std::size_t n, double limit, double* small);
 
 }  // namespace attnlab

@@ -18,18 +18,24 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// How many products of two different numbers, in both orders, are below the bound. Sorts them.
+// How many products of two different numbers, in both orders, are below the bound. May sort them.
 double products_below(std::span<double> numbers, double bound) {
+  constexpr std::size_t kFew = 16;
+  std::size_t count = 0;
+  if (numbers.size() <= kFew) {
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) count += numbers[i] * numbers[j] < bound ? 2 : 0;
+    }
+    return static_cast<double>(count);
+  }
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
-  double count = 0;
   std::size_t from = numbers.size();  // products of number i with `from` and after it are below
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     while (from > 0 && numbers[i] * numbers[from - 1] < bound) --from;
-    count += static_cast<double>(numbers.size() - from);
-    // That counts number i with itself.
-    if (i >= from) --count;
+    // Without that of number i with itself.
+    count += numbers.size() - from - (i >= from ? 1 : 0);
   }
-  return count;
+  return static_cast<double>(count);
 }
 
 }  // namespace
@@ -95,16 +101,14 @@ double RowMeter::near_zero_entries(double n) {
   constexpr double kLess = 1 - 0x1p-40;
   const double smallest = std::exp(row_.range().lowest - row_.range().highest) * kLess;
   const double limit = bound / (smallest * kLess);
-  small_.clear();
-  row_.append_small(limit, small_);
-  for (const double ratio : small_) entries += ratio * (total - ratio) < bound ? 1 : 0;
-  if (limit >= 1) small_.push_back(1);
+  const std::span<double> others = row_.small_ratios(limit, small_);
+  for (const double ratio : others) entries += ratio * (total - ratio) < bound ? 1 : 0;
   const auto between =
-      std::partition(small_.begin(), small_.end(), [bound](double ratio) { return ratio < bound; });
-  const auto small = static_cast<double>(between - small_.begin());
+      std::partition(others.begin(), others.end(), [bound](double ratio) { return ratio < bound; });
+  const auto small = static_cast<double>(between - others.begin());
   // Row and column of each small weight, less what both have and the diagonal.
   entries += small * (2 * n - small - 1);
-  return entries + products_below(std::span(between, small_.end()), bound);
+  return entries + products_below(std::span(between, others.end()), bound);
 }
 
 bool RowMeter::naive_is_nan(std::span<const double> scores, double factor) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnlab/core/buffer.h"
 #include "attnlab/core/dot.h"
 #include "attnlab/core/dot_matrix.h"
 #include "attnlab/core/dot_rows.h"
@@ -18,6 +19,23 @@
 
 namespace attnlab {
 namespace {
+
+// Numbers that are written before they are read.
+template <class T>
+class Numbers {
+ public:
+  Numbers() = default;
+  explicit Numbers(std::size_t count) : memory_(count, sizeof(T)), count_(count) {}
+  std::size_t size() const { return count_; }
+  std::span<T> all() const { return {static_cast<T*>(memory_.data()), count_}; }
+  std::span<T> part(std::size_t first, std::size_t count) const {
+    return all().subspan(first, count);
+  }
+
+ private:
+  Buffer memory_;
+  std::size_t count_ = 0;
+};
 
 class SaturationSweep {
  public:
@@ -119,22 +137,24 @@ class SaturationSweep {
 
   // What the rows of one block are drawn and measured with.
   struct Bench {
-    std::vector<float> q, k, z;
-    std::vector<double> wide_q, scores, key_lengths, logits;
     std::size_t n, d;
+    Numbers<float> q, k, z;
+    Numbers<double> wide_q, scores, key_lengths, logits;
   };
 
   Bench bench_of(const Point& of) const {
-    Bench bench;
-    bench.n = static_cast<std::size_t>(of.keys);
-    bench.d = static_cast<std::size_t>(of.d_k.value_or(0));
-    const std::size_t rows = of.d_k ? rows_at_once(bench.n, bench.d) : 1;
-    bench.q.resize(rows * bench.d);
-    bench.k.resize((reuse() ? bench.n : std::min(bench.n, keys_at_once(bench.d))) * bench.d);
-    bench.z.resize(of.d_k ? 0 : bench.n);
-    bench.scores.resize(rows * bench.n);
-    bench.logits.resize(bench.n);
-    if (lengths_count()) bench.key_lengths.resize(bench.n);
+    const auto n = static_cast<std::size_t>(of.keys);
+    const auto d = static_cast<std::size_t>(of.d_k.value_or(0));
+    const std::size_t rows = of.d_k ? rows_at_once(n, d) : 1;
+    Bench bench{n, d, {}, {}, {}, {}, Numbers<double>(rows * n), {}, Numbers<double>(n)};
+    if (!of.d_k) {
+      bench.z = Numbers<float>(n);
+      return bench;
+    }
+    bench.q = Numbers<float>(rows * d);
+    bench.k = Numbers<float>((reuse() ? n : std::min(n, keys_at_once(d))) * d);
+    if (reuse()) bench.wide_q = Numbers<double>(rows * d);
+    if (lengths_count()) bench.key_lengths = Numbers<double>(n);
     return bench;
   }
 
@@ -169,8 +189,8 @@ class SaturationSweep {
       } else if (point(p).d_k) {
         draw_row(sampler, trial, bench);
       } else {
-        sampler.logits(trial, bench.z);
-        std::copy(bench.z.begin(), bench.z.end(), bench.scores.begin());
+        sampler.logits(trial, bench.z.all());
+        std::ranges::copy(bench.z.all(), bench.scores.all().begin());
       }
       for (std::uint64_t row = 0; row < rows; ++row) {
         if (watch_.cancelled()) return;
@@ -187,15 +207,15 @@ class SaturationSweep {
   // The keys that the rows of a block share.
   void draw_keys(const RowSampler& sampler, std::uint64_t block, Bench& bench) const {
     for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
-      const auto k = std::span(bench.k).subspan(j * bench.d, count * bench.d);
+      const auto k = bench.k.part(j * bench.d, count * bench.d);
       sampler.keys(block, j, bench.d, k);
       measure_keys(k, j, bench);
     });
   }
 
   void measure_keys(std::span<const float> k, std::size_t first, Bench& bench) const {
-    if (bench.key_lengths.empty()) return;
-    const auto lengths = std::span(bench.key_lengths).subspan(first, k.size() / bench.d);
+    if (bench.key_lengths.size() == 0) return;
+    const auto lengths = bench.key_lengths.part(first, k.size() / bench.d);
     dot_of_rows(k, k, bench.d, lengths);
     for (double& length : lengths) length = std::sqrt(length);
   }
@@ -203,25 +223,26 @@ class SaturationSweep {
   // q.k of the queries of several rows with the keys that are there.
   void draw_rows(const RowSampler& sampler, std::uint64_t trial, std::uint64_t rows,
                  Bench& bench) const {
-    const auto q = std::span(bench.q).first(rows * bench.d);
+    const auto q = bench.q.part(0, rows * bench.d);
     sampler.queries(trial, bench.d, q);
-    bench.wide_q.assign(q.begin(), q.end());
+    const auto wide_q = bench.wide_q.part(0, q.size());
+    std::ranges::copy(q, wide_q.begin());
     // Not longer at a time than a user waits who has cancelled.
     constexpr std::size_t kProducts = std::size_t{1} << 26, kLeast = 64;
     const std::size_t most = std::max(kLeast, kProducts / q.size());
     for_each_chunk(bench.n, most, [&](std::size_t j, std::size_t count) {
-      dot_matrix(bench.wide_q, std::span(bench.k).subspan(j * bench.d, count * bench.d), bench.d,
-                 std::span(bench.scores).subspan(j), bench.n);
+      dot_matrix(wide_q, bench.k.part(j * bench.d, count * bench.d), bench.d,
+                 bench.scores.all().subspan(j), bench.n);
     });
   }
 
   // q.k of the row's query with keys of its own.
   void draw_row(const RowSampler& sampler, std::uint64_t trial, Bench& bench) const {
-    sampler.queries(trial, bench.d, bench.q);
+    sampler.queries(trial, bench.d, bench.q.all());
     for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
-      const auto k = std::span(bench.k).first(count * bench.d);
+      const auto k = bench.k.part(0, count * bench.d);
       sampler.keys(trial, j, bench.d, k);
-      dot_with_rows(bench.q, k, std::span(bench.scores).subspan(j, count));
+      dot_with_rows(bench.q.all(), k, bench.scores.part(j, count));
       measure_keys(k, j, bench);
     });
   }
@@ -230,14 +251,14 @@ class SaturationSweep {
   void measure(Index p, std::size_t row, Bench& bench, RowMeter& meter,
                SaturationState& state) const {
     const bool keep = !options_.quantiles.empty();
-    const auto scores = std::span(bench.scores).subspan(row * bench.n, bench.n);
+    const auto scores = bench.scores.part(row * bench.n, bench.n);
     for (std::size_t s = 0; s < state.samples.size(); ++s) {
       if (const std::optional<double> factor = factor_of(p, s)) {
         meter.measure(scores, *factor);
       } else {
-        const auto q = std::span(bench.q).subspan(row * bench.d, bench.d);
+        const auto q = bench.q.part(row * bench.d, bench.d);
         scale(scalings_[s], q, scores, bench);
-        meter.measure(bench.logits);
+        meter.measure(bench.logits.all());
       }
       state.samples[s].add(meter, keep);
     }
@@ -255,8 +276,9 @@ class SaturationSweep {
     const bool cosine = is_cosine(scaling);
     const double length_of_query = cosine ? std::sqrt(dot(q, q)) : 0;
     for (std::size_t j = 0; j < bench.n; ++j) {
-      const double lengths = cosine ? length_of_query * bench.key_lengths[j] : 0;
-      bench.logits[j] = scaled_score(scaling, scores[j], static_cast<double>(bench.d), lengths);
+      const double lengths = cosine ? length_of_query * bench.key_lengths.all()[j] : 0;
+      bench.logits.all()[j] =
+          scaled_score(scaling, scores[j], static_cast<double>(bench.d), lengths);
     }
   }
 
