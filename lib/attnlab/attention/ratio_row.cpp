@@ -39,20 +39,22 @@ class SecularModel {
     return (distance_ * sums_[0] - 1) / (sums_[0] + sums_[1] / sums_[0]);
   }
 
-  // The root of h(e) (1 - x - e) = 1 next to `e`.
+  // The root of h(e) (1 - x - e) = 1 next to `e`, by Newton's method.
   double root_near(double e) const {
     constexpr int kMost = 6;
+    const auto& f = sums_;
     for (int i = 0; i < kMost; ++i) {
-      double h = 0, descent = 0;  // h and -h' of the powers that there are
-      for (std::size_t k = kSecularSums; k-- > 0;) {
-        descent = h - descent * e;
-        h = sums_[k] - h * e;
-      }
+      const double e2 = e * e, e4 = e2 * e2;
+      const double h = ((f[0] - e * f[1]) + e2 * (f[2] - e * f[3])) +
+                       e4 * ((f[4] - e * f[5]) + e2 * (f[6] - e * f[7]));
+      const double descent = ((f[1] - e * (2 * f[2])) + e2 * (3 * f[3] - e * (4 * f[4]))) +
+                             e4 * ((5 * f[5] - e * (6 * f[6])) + e2 * (7 * f[7]));
       const double beyond = largest_ * power(e * largest_) / (1 + e * largest_);
       const double rest = distance_ - e;
       const double change = ((h + beyond) * rest - 1) / (h + descent * rest);
       e += change;
-      if (std::abs(change) < 0x1p-56) break;
+      // The next would be about the square of this.
+      if (change * change * (1 + largest_) < 0x1p-58) break;
     }
     return e;
   }
@@ -99,8 +101,7 @@ void RatioRow::set_logits(std::span<const double> scores, double factor) {
   }
   if (range_.highest == -kInfinity) return set_all(0);
   argmax_ = first_place(row, size_, range_.highest);
-  row[argmax_] = -kInfinity;
-  ratios_of_logits(row, ratios(), size_, range_.highest, range_.lowest);
+  ratios_of_logits(row, ratios(), size_, argmax_, range_);
   sums_ = sums_of_ratios(ratios(), row, size_);
   max_weight_ = 1 / total();
   rest_ = sums_.ratios / total();

@@ -23,27 +23,31 @@ constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 constexpr std::size_t kVectors = kRatioParts / kLanes;
 static_assert(kVectors >= 1 && kRatioParts % kLanes == 0);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// e to this is far below float64's smallest number, and its product with that is 0.
+// e to this is far below float64's smallest number.
 constexpr double kDeepest = -1000;
 
-// A sum in kRatioParts parts.
+// A sum in as many parts.
+template <std::size_t count, class D = Doubles>
 class Parts {
  public:
   HWY_INLINE Parts() {
-    for (Vector& part : parts_) part = hn::Zero(Doubles());
+    for (auto& part : parts_) part = hn::Zero(D());
   }
-  HWY_INLINE void add(std::size_t v, Vector values) { parts_[v] = hn::Add(parts_[v], values); }
+  HWY_INLINE void add(std::size_t v, hn::Vec<D> values) { parts_[v] = hn::Add(parts_[v], values); }
   HWY_INLINE double total() const {
-    HWY_ALIGN double parts[kRatioParts];
-    for (std::size_t v = 0; v < kVectors; ++v) hn::Store(parts_[v], Doubles(), parts + v * kLanes);
-    for (std::size_t half = kRatioParts / 2; half > 0; half /= 2) {
+    HWY_ALIGN double parts[count];
+    for (std::size_t v = 0; v < count / kLength; ++v) {
+      hn::Store(parts_[v], D(), parts + v * kLength);
+    }
+    for (std::size_t half = count / 2; half > 0; half /= 2) {
       for (std::size_t p = 0; p < half; ++p) parts[p] += parts[p + half];
     }
     return parts[0];
   }
 
  private:
-  Vector parts_[kVectors];
+  static constexpr std::size_t kLength = hn::MaxLanes(D());
+  hn::Vec<D> parts_[count / kLength];
 };
 
 HWY_INLINE double largest_lane(Vector values) {
@@ -86,38 +90,45 @@ std::size_t place_of(const double* logits, std::size_t n, double value) {
   return i;
 }
 
-template <Subnormals subnormals>
+template <Depth depth>
 HWY_INLINE void to_ratios(double* logits, double* ratios, std::size_t n, double highest) {
   const Doubles d;
-  // What hides how long one waits for the step before, and leaves enough registers.
+  // What hides how long one waits for the step before.
   constexpr std::size_t kTogether = std::min<std::size_t>(4, 2 * kVectors);
-  const Vector shift = hn::Set(d, highest), deepest = hn::Set(d, kDeepest);
+  const Vector shift = hn::Set(d, highest);
   for (std::size_t i = 0; i < padded_length(n); i += kTogether * kLanes) {
-    Vector bounded[kTogether], powers[kTogether];
+    Vector x[kTogether], powers[kTogether];
     for (std::size_t v = 0; v < kTogether; ++v) {
       double* at = logits + i + v * kLanes;
-      const Vector log_ratio = hn::Sub(hn::Load(d, at), shift);
-      hn::Store(log_ratio, d, at);
-      bounded[v] = hn::Max(log_ratio, deepest);
+      x[v] = hn::Sub(hn::Load(d, at), shift);
+      hn::Store(x[v], d, at);
+      if constexpr (depth == Depth::all) x[v] = hn::Max(x[v], hn::Set(d, kDeepest));
     }
-    exponential<subnormals>(d, bounded, powers);
+    exponential<depth>(d, x, powers);
     for (std::size_t v = 0; v < kTogether; ++v) {
       hn::Store(powers[v], d, ratios + i + v * kLanes);
     }
   }
 }
 
-void exponentials(double* logits, double* ratios, std::size_t n, double highest, double lowest) {
-  if (lowest - highest < exponential_constants::kLowestNormal) {
-    to_ratios<Subnormals::kept>(logits, ratios, n, highest);
+void exponentials(double* logits, double* ratios, std::size_t n, std::size_t largest,
+                  const LogitRange& range) {
+  // Some number for those that take no part.
+  std::fill(logits + n, logits + padded_length(n), range.highest);
+  if (range.lowest - range.highest >= exponential_constants::kLowestNormal) {
+    to_ratios<Depth::normal>(logits, ratios, n, range.highest);
   } else {
-    to_ratios<Subnormals::zero>(logits, ratios, n, highest);
+    to_ratios<Depth::all>(logits, ratios, n, range.highest);
   }
+  logits[largest] = -kInfinity;
+  ratios[largest] = 0;
+  std::fill(logits + n, logits + padded_length(n), -kInfinity);
+  std::fill(ratios + n, ratios + padded_length(n), 0.0);
 }
 
 RatioSums summed(const double* ratios, const double* log_ratios, std::size_t n) {
   const Doubles d;
-  Parts sum, squares, cubes, surprise;
+  Parts<kRatioParts> sum, squares, cubes, surprise;
   Vector largest = hn::Zero(d), second = hn::Set(d, -kInfinity);
   for (std::size_t i = 0; i < n; i += kRatioParts) {
     for (std::size_t v = 0; v < kVectors; ++v) {
@@ -139,7 +150,7 @@ RatioSums summed(const double* ratios, const double* log_ratios, std::size_t n) 
 
 ScaledPowers powers(const double* ratios, std::size_t n, double scale) {
   const Doubles d;
-  Parts squares, cubes;
+  Parts<kRatioParts> squares, cubes;
   for (std::size_t i = 0; i < n; i += kRatioParts) {
     for (std::size_t v = 0; v < kVectors; ++v) {
       const Vector ratio = hn::Load(d, ratios + i + v * kLanes);
@@ -153,20 +164,27 @@ ScaledPowers powers(const double* ratios, std::size_t n, double scale) {
 }
 
 std::array<double, kSecularSums> secular(const double* ratios, std::size_t n, double x) {
-  const Doubles d;
-  const Vector at = hn::Set(d, x);
-  Parts sums[kSecularSums];
-  for (std::size_t i = 0; i < n; i += kRatioParts) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      const Vector ratio = hn::Load(d, ratios + i + v * kLanes);
-      const Vector t = hn::Div(ratio, hn::Sub(at, ratio));
-      const Vector t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2);
-      const Vector t3 = hn::Mul(t2, t), t5 = hn::Mul(t4, t);
+  // Fewer parts than the other sums have: with these all stay in registers.
+  constexpr std::size_t kParts = 4;
+#if HWY_HAVE_SCALABLE
+  using D = Doubles;
+#else
+  using D = hn::CappedTag<double, kParts>;
+#endif
+  const D d;
+  constexpr std::size_t kLength = hn::MaxLanes(d);
+  const auto at = hn::Set(d, x);
+  Parts<kParts, D> sums[kSecularSums];
+  for (std::size_t i = 0; i < n; i += kParts) {
+    for (std::size_t v = 0; v < kParts / kLength; ++v) {
+      const auto ratio = hn::Load(d, ratios + i + v * kLength);
+      const auto t = hn::Div(ratio, hn::Sub(at, ratio));
+      const auto t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2), t3 = hn::Mul(t2, t);
       sums[0].add(v, t);
       sums[1].add(v, t2);
       sums[2].add(v, t3);
       sums[3].add(v, t4);
-      sums[4].add(v, t5);
+      sums[4].add(v, hn::Mul(t4, t));
       sums[5].add(v, hn::Mul(t4, t2));
       sums[6].add(v, hn::Mul(t4, t3));
       sums[7].add(v, hn::Mul(t4, t4));
@@ -218,9 +236,9 @@ std::size_t first_place(const double* logits, std::size_t n, double value) {
   return HWY_DYNAMIC_DISPATCH(place_of)(logits, n, value);
 }
 
-void ratios_of_logits(double* logits, double* ratios, std::size_t n, double highest,
-                      double lowest) {
-  HWY_DYNAMIC_DISPATCH(exponentials)(logits, ratios, n, highest, lowest);
+void ratios_of_logits(double* logits, double* ratios, std::size_t n, std::size_t largest,
+                      const LogitRange& range) {
+  HWY_DYNAMIC_DISPATCH(exponentials)(logits, ratios, n, largest, range);
 }
 
 RatioSums sums_of_ratios(const double* ratios, const double* log_ratios, std::size_t n) {

@@ -30,9 +30,10 @@ LogitRange scale_logits(std::span<const double> scores, double factor, double* l
 // The first place of the value, which is there.
 std::size_t first_place(const double* logits, std::size_t n, double value);
 
-// Logits to the logarithms of their ratios, z_i - z_m, in their place, and to the ratios. The
-// largest stands as -infinity; `lowest` is the least of the others.
-void ratios_of_logits(double* logits, double* ratios, std::size_t n, double highest, double lowest);
+// Logits to the logarithms of their ratios, z_i - z_m, in their place, and to the ratios: -infinity
+// and 0 for the largest. The range is that of the logits.
+void ratios_of_logits(double* logits, double* ratios, std::size_t n, std::size_t largest,
+                      const LogitRange& range);
 
 struct RatioSums {
   double ratios = 0;                                         // sum rho

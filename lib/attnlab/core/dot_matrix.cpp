@@ -24,6 +24,8 @@ constexpr std::size_t kVectors = kPanel / kLanes;
 static_assert(kVectors >= 1 && kPanel % kLanes == 0);
 // Rows of a at once: as many sums as 16 registers hold beside what is multiplied.
 constexpr std::size_t kTogether = std::max<std::size_t>(1, 12 / kVectors);
+// Of what is left, before a row alone: its few sums wait for one another.
+constexpr std::size_t kFewer = (kTogether + 1) / 2;
 
 // Where a row of a and of the output begins, and how far it is to the next.
 struct Place {
@@ -95,10 +97,19 @@ void multiply_all(std::span<const double> a, std::span<const float> b, std::size
       const auto place = [&] {
         return Place{a.data() + row * length + i, length, out.data() + row * stride + j, stride};
       };
-      for (; row + kTogether <= rows; row += kTogether) {
-        multiply_columns<kTogether>(place(), panel, run, i > 0, now);
+      while (row < rows) {
+        const std::size_t left = rows - row;
+        if (left == kTogether || left >= kTogether + kFewer) {
+          multiply_columns<kTogether>(place(), panel, run, i > 0, now);
+          row += kTogether;
+        } else if (left >= kFewer) {
+          multiply_columns<kFewer>(place(), panel, run, i > 0, now);
+          row += kFewer;
+        } else {
+          multiply_columns<1>(place(), panel, run, i > 0, now);
+          ++row;
+        }
       }
-      for (; row < rows; ++row) multiply_columns<1>(place(), panel, run, i > 0, now);
     }
   }
 }

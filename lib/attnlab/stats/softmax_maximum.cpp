@@ -55,17 +55,16 @@ double integrate_max_p(double n, double v) {
   const Rule x = panels(x_end, std::min(2.5, 2.5 * s));
   const auto x_count = static_cast<Index>(x.nodes.size());
 
+  Eigen::VectorXd powers(u_count), gumbel(u_count);  // e^u and e^{u - e^u}
+  for (Index i = 0; i < u_count; ++i) {
+    const double u = u_lowest + kUStep * static_cast<double>(i);
+    powers[i] = std::exp(u);
+    gumbel[i] = std::exp(u - powers[i]);
+  }
   Matrix<double> lost(x_count, u_count);  // 1 - exp(-t e^-x)
   for (Index j = 0; j < x_count; ++j) {
     const double factor = std::exp(-x.nodes[static_cast<std::size_t>(j)]);
-    for (Index i = 0; i < u_count; ++i) {
-      lost(j, i) = -std::expm1(-factor * std::exp(u_lowest + kUStep * static_cast<double>(i)));
-    }
-  }
-  Eigen::VectorXd gumbel(u_count);  // e^{u - e^u}
-  for (Index i = 0; i < u_count; ++i) {
-    const double u = u_lowest + kUStep * static_cast<double>(i);
-    gumbel[i] = std::exp(u - std::exp(u));
+    for (Index i = 0; i < u_count; ++i) lost(j, i) = -std::expm1(-factor * powers[i]);
   }
   const double unit = 1 / std::sqrt(2 * std::numbers::pi);
   Matrix<double> density(y_count, x_count);
