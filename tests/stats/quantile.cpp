@@ -41,6 +41,23 @@ TEST_CASE("infinite values keep their rank and a NaN leaves no quantile defined"
   CHECK(std::isnan(*SortedSample({1, std::nan(""), 3}).median()));
 }
 
+TEST_CASE("a median by selection is that of the sorted sample") {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& values : {std::vector<double>{2.5},
+                                            {4, 1},
+                                            {3, 1, 2},
+                                            {3, 1, 4, 1, 5, 9, 2, 6},
+                                            {5, 5, 1, 5, 9, 0.1},
+                                            {inf, 1, inf, inf},
+                                            {-inf, inf, 3, 3.1},
+                                            {7, 6, 5, 4, 3, 2, 1},
+                                            {0.1, 0.3, 0.2, 0.7}}) {
+    CHECK(*median_of(values) == *SortedSample(values).median());
+  }
+  CHECK_FALSE(median_of({}));
+  CHECK(std::isnan(*median_of({1, std::nan(""), 3})));
+}
+
 TEST_CASE("a probability outside 0 to 1 is refused") {
   const SortedSample sample({1, 2});
   for (const double p : {-0.1, 1.1, std::nan("")}) {

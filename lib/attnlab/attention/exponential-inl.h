@@ -1,4 +1,4 @@
-// exp in float64 vectors, the same bits on every target. Included once for every target, see
+// exp in float64 vectors. Included once for every target, see
 // hwy/foreach_target.h.
 #if defined(ATTNLAB_ATTENTION_EXPONENTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNLAB_ATTENTION_EXPONENTIAL_INL_H_
@@ -11,7 +11,7 @@
 
 #include <array>
 
-#include "attnlab/attention/exponential_constants.h"
+#include "attnlab/attention/exponential.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
@@ -21,10 +21,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // normal.
 enum class Depth { all, normal };
 
-// y = e^x for x in [-1000, 0], or [kLowestNormal, 0], within 1 unit in the last place. Nothing but
-// IEEE additions and multiplications, so that the bits are the same whether a target has fused
-// multiply-adds or not: x is n whole powers of two and a rest r of at most half of one, e^r = 1 +
-// (r + r^2 q(r)) with the even and the odd powers of q apart, and n goes into the exponent.
+#if HWY_NATIVE_FMA
+
+// y = e^x for x in [-1000, 0], or [kLowestNormal, 0]: exponential_of in vectors, with its bits.
 //
 // Several vectors at a time: every step is done for all before the next, since each waits for the
 // one before it.
@@ -33,27 +32,25 @@ HWY_INLINE void exponential(D d, const V (&x)[count], V (&y)[count]) {
   namespace constants = exponential_constants;
   const hn::RebindToSigned<D> integers;
   const V round = hn::Set(d, constants::kRound);
-  // The whole number also stands in the low bits of what it is rounded with.
   V shifted[count], n[count], r[count], r2[count], odd[count], even[count];
   for (std::size_t i = 0; i < count; ++i) {
-    shifted[i] = hn::Add(hn::Mul(x[i], hn::Set(d, constants::kLog2E)), round);
+    shifted[i] = hn::MulAdd(x[i], hn::Set(d, constants::kLog2E), round);
     n[i] = hn::Sub(shifted[i], round);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    // The first product is exact.
-    const V high = hn::Sub(x[i], hn::Mul(n[i], hn::Set(d, constants::kLn2High)));
-    r[i] = hn::Sub(high, hn::Mul(n[i], hn::Set(d, constants::kLn2Low)));
+    r[i] = hn::NegMulAdd(n[i], hn::Set(d, constants::kLn2High), x[i]);
+    r[i] = hn::NegMulAdd(n[i], hn::Set(d, constants::kLn2Low), r[i]);
     r2[i] = hn::Mul(r[i], r[i]);
   }
   constexpr std::array q = constants::kQuotient;
   for (std::size_t i = 0; i < count; ++i) {
-    odd[i] = hn::Add(hn::Mul(r2[i], hn::Set(d, q[0])), hn::Set(d, q[2]));
-    even[i] = hn::Add(hn::Mul(r2[i], hn::Set(d, q[1])), hn::Set(d, q[3]));
+    odd[i] = hn::MulAdd(r2[i], hn::Set(d, q[0]), hn::Set(d, q[2]));
+    even[i] = hn::MulAdd(r2[i], hn::Set(d, q[1]), hn::Set(d, q[3]));
   }
   for (std::size_t k = 4; k < q.size(); k += 2) {
     for (std::size_t i = 0; i < count; ++i) {
-      odd[i] = hn::Add(hn::Mul(odd[i], r2[i]), hn::Set(d, q[k]));
-      even[i] = hn::Add(hn::Mul(even[i], r2[i]), hn::Set(d, q[k + 1]));
+      odd[i] = hn::MulAdd(odd[i], r2[i], hn::Set(d, q[k]));
+      even[i] = hn::MulAdd(even[i], r2[i], hn::Set(d, q[k + 1]));
     }
   }
   const auto times_power = [&](V value, V whole) {
@@ -62,8 +59,8 @@ HWY_INLINE void exponential(D d, const V (&x)[count], V (&y)[count]) {
   };
   const V one = hn::Set(d, 1.0);
   for (std::size_t i = 0; i < count; ++i) {
-    const V quotient = hn::Add(hn::Mul(odd[i], r[i]), even[i]);
-    const V power = hn::Add(hn::Add(hn::Mul(r2[i], quotient), r[i]), one);
+    const V quotient = hn::MulAdd(odd[i], r[i], even[i]);
+    const V power = hn::Add(hn::MulAdd(r2[i], quotient, r[i]), one);
     if constexpr (depth == Depth::normal) {
       y[i] = times_power(power, shifted[i]);
     } else {
@@ -74,6 +71,20 @@ HWY_INLINE void exponential(D d, const V (&x)[count], V (&y)[count]) {
     }
   }
 }
+
+#else
+
+template <Depth depth, std::size_t count, class D, class V = hn::Vec<D>>
+HWY_INLINE void exponential(D d, const V (&x)[count], V (&y)[count]) {
+  HWY_ALIGN double lanes[hn::MaxLanes(d)];
+  for (std::size_t i = 0; i < count; ++i) {
+    hn::Store(x[i], d, lanes);
+    for (double& lane : lanes) lane = exponential_of(lane);
+    y[i] = hn::Load(d, lanes);
+  }
+}
+
+#endif  // HWY_NATIVE_FMA
 
 }  // namespace attnlab::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

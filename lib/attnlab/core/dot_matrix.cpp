@@ -35,11 +35,65 @@ struct Place {
   std::size_t out_stride;
 };
 
+#if HWY_TARGET != HWY_SCALAR
+
+using FourFloats = hn::CappedTag<float, 4>;
+
+// D has 4 lanes, or 2.
+template <class D>
+HWY_INLINE void store_widened(D d, hn::Vec<FourFloats> values, double* to) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::Store(hn::PromoteTo(d, values), d, to);
+  } else {
+    const hn::Half<FourFloats> half;
+    hn::Store(hn::PromoteTo(d, hn::LowerHalf(half, values)), d, to);
+    hn::Store(hn::PromoteTo(d, hn::UpperHalf(half, values)), d, to + 2);
+  }
+}
+
+// The first `run` / 4 fours of each row of a whole panel, by transposed squares; how many entries
+// that are.
+HWY_INLINE std::size_t pack_squares(const float* b, std::size_t length, std::size_t run,
+                                    double* panel) {
+  const FourFloats d;
+  const hn::CappedTag<double, 4> wide;
+  const std::size_t end = run / 4 * 4;
+  for (std::size_t row = 0; row < kPanel; row += 4) {
+    const float* from = b + row * length;
+    for (std::size_t i = 0; i < end; i += 4) {
+      const auto row0 = hn::LoadU(d, from + i), row1 = hn::LoadU(d, from + length + i);
+      const auto row2 = hn::LoadU(d, from + 2 * length + i);
+      const auto row3 = hn::LoadU(d, from + 3 * length + i);
+      const auto lower01 = hn::InterleaveLower(d, row0, row1);
+      const auto lower23 = hn::InterleaveLower(d, row2, row3);
+      const auto upper01 = hn::InterleaveUpper(d, row0, row1);
+      const auto upper23 = hn::InterleaveUpper(d, row2, row3);
+      double* to = panel + i * kPanel + row;
+      store_widened(wide, hn::ConcatLowerLower(d, lower23, lower01), to);
+      store_widened(wide, hn::ConcatUpperUpper(d, lower23, lower01), to + kPanel);
+      store_widened(wide, hn::ConcatLowerLower(d, upper23, upper01), to + 2 * kPanel);
+      store_widened(wide, hn::ConcatUpperUpper(d, upper23, upper01), to + 3 * kPanel);
+    }
+  }
+  return end;
+}
+
+#else
+
+std::size_t pack_squares(const float*, std::size_t, std::size_t, double*) { return 0; }
+
+#endif
+
 // panel [run, kPanel]: the run of `rows` rows of b, with zeros for those that there are not.
 void pack(const float* b, std::size_t length, std::size_t rows, std::size_t run, double* panel) {
-  if (rows < kPanel) std::fill(panel, panel + run * kPanel, 0.0);
+  std::size_t first = 0;
+  if (rows == kPanel) {
+    first = pack_squares(b, length, run, panel);
+  } else {
+    std::fill(panel, panel + run * kPanel, 0.0);
+  }
   for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t i = 0; i < run; ++i) {
+    for (std::size_t i = first; i < run; ++i) {
       panel[i * kPanel + row] = static_cast<double>(b[row * length + i]);
     }
   }

@@ -42,7 +42,7 @@ void set_columns(Columns& columns, const std::vector<double>& mean_squares, doub
   const auto dead =
       std::count_if(roots.begin(), roots.end(), [bound](double root) { return root < bound; });
   columns.dead_share = static_cast<double>(dead) / static_cast<double>(roots.size());
-  columns.median = SortedSample(std::move(roots)).median();
+  columns.median = median_of(std::move(roots));
 }
 
 bool has_fourth_moment(const EntryLaw& law) { return law.kurtosis().has_value(); }

@@ -103,7 +103,7 @@ void set_measured(const SaturationOptions& options, const RowSample& sample, Sat
   row.perplexity = mean(Metric::perplexity);
   row.lambda_max = mean(Metric::lambda_max);
   row.jacobian_f_rms = std::sqrt(row.jacobian_f2.mean);
-  row.jacobian_f_median = SortedSample(sample.jacobian_f).median();
+  row.jacobian_f_median = median_of(sample.jacobian_f);
   const auto rows = static_cast<double>(row.samples);
   row.share_max_above_9 = count_of(sample, Count::max_above_9) / rows;
   row.share_max_above_99 = count_of(sample, Count::max_above_99) / rows;

@@ -32,4 +32,7 @@ class SortedSample {
   bool has_nan_ = false;
 };
 
+// SortedSample(values).median(), without sorting all of them.
+std::optional<double> median_of(std::vector<double> values);
+
 }  // namespace attnlab
