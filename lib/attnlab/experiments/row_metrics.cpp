@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "attnlab/attention/softmax.h"
@@ -16,26 +15,6 @@ constexpr double kFloatTail = -80;
 
 void append(std::vector<double>& to, const std::vector<double>& from) {
   to.insert(to.end(), from.begin(), from.end());
-}
-
-// How many products of two different numbers, in both orders, are below the bound. May sort them.
-double products_below(std::span<double> numbers, double bound) {
-  constexpr std::size_t kFew = 16;
-  std::size_t count = 0;
-  if (numbers.size() <= kFew) {
-    for (std::size_t i = 1; i < numbers.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) count += numbers[i] * numbers[j] < bound ? 2 : 0;
-    }
-    return static_cast<double>(count);
-  }
-  std::sort(numbers.begin(), numbers.end(), std::greater<>());
-  std::size_t from = numbers.size();  // products of number i with `from` and after it are below
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    while (from > 0 && numbers[i] * numbers[from - 1] < bound) --from;
-    // Without that of number i with itself.
-    count += numbers.size() - from - (i >= from ? 1 : 0);
-  }
-  return static_cast<double>(count);
 }
 
 }  // namespace
@@ -89,8 +68,8 @@ void RowMeter::count_in_float(std::span<const double> scores, double factor) {
 // |J_ij| = p_i p_j beside the diagonal and p_i (1 - p_i) on it, in units of the largest weight
 // squared rho_i rho_j, 1 of them 1, and rho_i (sum rho - rho_i). Rounded products are in the order
 // of their factors. So a ratio below the bound has only products below it, since its product with 1
-// is; one whose product with the smallest is not below has none, not on the diagonal either; and of
-// those between, in order, the products below end at a place that only moves one way.
+// is; one whose product with the smallest is not below has none, not on the diagonal either; and
+// those between are counted pair by pair.
 double RowMeter::near_zero_entries(double n) {
   if (row_.max_weight() == 0) return n * n;
   const double total = row_.total();
@@ -108,7 +87,7 @@ double RowMeter::near_zero_entries(double n) {
   const auto small = static_cast<double>(between - others.begin());
   // Row and column of each small weight, less what both have and the diagonal.
   entries += small * (2 * n - small - 1);
-  return entries + products_below(std::span(between, others.end()), bound);
+  return entries + products_.below(std::span(between, others.end()), bound);
 }
 
 bool RowMeter::naive_is_nan(std::span<const double> scores, double factor) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnlab/attention/ratio_row.h"
+#include "attnlab/experiments/product_count.h"
 #include "attnlab/stats/moments.h"
 
 namespace attnlab {
@@ -65,6 +66,7 @@ class RowMeter {
   std::array<double, kCounts> counts_{};
   double jacobian_f_ = 0;
   std::vector<double> small_;
+  ProductCount products_;
   std::vector<float> single_;
 };
 
