@@ -74,20 +74,23 @@ double RowMeter::near_zero_entries(double n) {
   if (row_.max_weight() == 0) return n * n;
   const double total = row_.total();
   const double bound = near_zero_ * (total / n) * (total / n);
-  // Of the largest.
-  double entries = row_.rest() * total < bound ? 1 : 0;
+  std::size_t diagonal = row_.rest() * total < bound ? 1 : 0;  // of the largest
   // No ratio is less; with what a rounding makes of it.
   constexpr double kLess = 1 - 0x1p-40;
   const double smallest = std::exp(row_.range().lowest - row_.range().highest) * kLess;
   const double limit = bound / (smallest * kLess);
   const std::span<double> others = row_.small_ratios(limit, small_);
-  for (const double ratio : others) entries += ratio * (total - ratio) < bound ? 1 : 0;
-  const auto between =
-      std::partition(others.begin(), others.end(), [bound](double ratio) { return ratio < bound; });
-  const auto small = static_cast<double>(between - others.begin());
+  std::size_t between = 0;
+  for (const double ratio : others) {
+    diagonal += ratio * (total - ratio) < bound ? 1 : 0;
+    // Written whether it stays or not: which do is not to be foreseen.
+    others[between] = ratio;
+    between += ratio < bound ? 0 : 1;
+  }
+  const auto small = static_cast<double>(others.size() - between);
   // Row and column of each small weight, less what both have and the diagonal.
-  entries += small * (2 * n - small - 1);
-  return entries + products_.below(std::span(between, others.end()), bound);
+  const double beside = small * (2 * n - small - 1);
+  return static_cast<double>(diagonal) + beside + products_.below(others.first(between), bound);
 }
 
 bool RowMeter::naive_is_nan(std::span<const double> scores, double factor) {
