@@ -205,6 +205,34 @@ TEST_CASE("reused keys are the same for the rows of a block, and so is what is s
   CHECK(row.sum_p2.ci_high.value() == Approx(row.sum_p2.mean + reach).epsilon(1e-10));
 }
 
+TEST_CASE("the queries of a block are each their own where keys are too many for all at once") {
+  SaturationOptions options;
+  options.d_k = {2};
+  options.keys = {6000};
+  options.scaling = {"inv_sqrt_d"};
+  options.entries.distribution = Distribution::uniform;
+  options.key_draw = KeyDraw::reuse;
+  options.sweep.samples = 66;
+  const SaturationRow row = saturation(options, {}).rows.at(0);
+  const EntryLaw law = entry_law(options.entries);
+  double max_p = 0, sum_p2 = 0;
+  for (std::uint64_t trial = 0; trial < 66; ++trial) {
+    const auto q = entries(2, law, Stream::sample_q, 0, trial);
+    double total = 0, squares = 0, largest = 0;
+    for (std::uint64_t j = 0; j < 6000; ++j) {
+      const auto k = entries(2, law, Stream::sample_k, 0, trial / 64 * 6000 + j);
+      const double power = std::exp(plain_dot(q, k) / std::sqrt(2.0));
+      total += power;
+      squares += power * power;
+      largest = std::max(largest, power);
+    }
+    max_p += largest / total / 66;
+    sum_p2 += squares / total / total / 66;
+  }
+  CHECK(row.max_p.mean == Approx(max_p).epsilon(1e-12));
+  CHECK(row.sum_p2.mean == Approx(sum_p2).epsilon(1e-12));
+}
+
 TEST_CASE("one key has all the weight and no entropy share") {
   SaturationOptions options;
   options.d_k = {4};

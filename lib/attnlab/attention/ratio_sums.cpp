@@ -96,7 +96,7 @@ HWY_INLINE void to_ratios(double* logits, double* ratios, std::size_t n, double 
   // What hides how long one waits for the step before.
   constexpr std::size_t kTogether = std::min<std::size_t>(4, 2 * kVectors);
   const Vector shift = hn::Set(d, highest);
-  for (std::size_t i = 0; i < padded_length(n); i += kTogether * kLanes) {
+  for (std::size_t i = 0; i < n; i += kTogether * kLanes) {
     Vector x[kTogether], powers[kTogether];
     for (std::size_t v = 0; v < kTogether; ++v) {
       double* at = logits + i + v * kLanes;
