@@ -117,7 +117,7 @@ class SaturationSweep {
       const std::uint64_t rows = rows_at_once(keys, d);
       // Keys that are reused stay in memory, a query is there in float64 too, and a key of a row
       // has its score, its length, and what else a logit takes.
-      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 8 * rows + 64) +
+      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 8 * rows + 80) +
                                       rows * d * (sizeof(float) + sizeof(double)));
     }
     const auto threads = static_cast<std::uint64_t>(thread_count(options_.sweep.run.threads));
@@ -140,16 +140,23 @@ class SaturationSweep {
     std::size_t n, d;
     Numbers<float> q, k, z;
     Numbers<double> wide_q, scores, key_lengths, logits;
+    // Of each scaling what the scores are multiplied by, where that is all.
+    std::vector<std::optional<double>> factors;
   };
 
   Bench bench_of(const Point& of) const {
     const auto n = static_cast<std::size_t>(of.keys);
     const auto d = static_cast<std::size_t>(of.d_k.value_or(0));
     const std::size_t rows = of.d_k ? rows_at_once(n, d) : 1;
-    Bench bench{n, d, {}, {}, {}, {}, Numbers<double>(rows * n), {}, Numbers<double>(n)};
+    Bench bench{n, d, {}, {}, {}, {}, Numbers<double>(rows * n), {}, Numbers<double>(n), {}};
     if (!of.d_k) {
       bench.z = Numbers<float>(n);
+      for (const double v : variances_) bench.factors.emplace_back(std::sqrt(v));
       return bench;
+    }
+    for (const Scaling& scaling : scalings_) {
+      bench.factors.push_back(
+          scaling_factor(scaling, static_cast<double>(d), n, options_.entries.sigma));
     }
     bench.q = Numbers<float>(rows * d);
     bench.k = Numbers<float>((reuse() ? n : std::min(n, keys_at_once(d))) * d);
@@ -194,7 +201,7 @@ class SaturationSweep {
       }
       for (std::uint64_t row = 0; row < rows; ++row) {
         if (watch_.cancelled()) return;
-        measure(p, row, bench, meter, state);
+        measure(row, bench, meter, state);
       }
     }
     for (RowSample& sample : state.samples) {
@@ -248,12 +255,11 @@ class SaturationSweep {
   }
 
   // One of the rows at hand, under every scaling.
-  void measure(Index p, std::size_t row, Bench& bench, RowMeter& meter,
-               SaturationState& state) const {
+  void measure(std::size_t row, Bench& bench, RowMeter& meter, SaturationState& state) const {
     const bool keep = !options_.quantiles.empty();
     const auto scores = bench.scores.part(row * bench.n, bench.n);
     for (std::size_t s = 0; s < state.samples.size(); ++s) {
-      if (const std::optional<double> factor = factor_of(p, s)) {
+      if (const std::optional<double> factor = bench.factors[s]) {
         meter.measure(scores, *factor);
       } else {
         const auto q = bench.q.part(row * bench.d, bench.d);
@@ -262,13 +268,6 @@ class SaturationSweep {
       }
       state.samples[s].add(meter, keep);
     }
-  }
-
-  // What the scores are multiplied by, where that is all.
-  std::optional<double> factor_of(Index p, std::size_t s) const {
-    if (!point(p).d_k) return std::sqrt(variances_[s]);
-    return scaling_factor(scalings_[s], static_cast<double>(*point(p).d_k),
-                          static_cast<std::uint64_t>(point(p).keys), options_.entries.sigma);
   }
 
   static void scale(const Scaling& scaling, std::span<const float> q,
