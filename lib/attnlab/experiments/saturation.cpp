@@ -6,36 +6,17 @@
 #include <cmath>
 #include <utility>
 
-#include "attnlab/core/buffer.h"
 #include "attnlab/core/dot.h"
-#include "attnlab/core/dot_matrix.h"
-#include "attnlab/core/dot_rows.h"
 #include "attnlab/core/memory.h"
 #include "attnlab/experiments/head_saturation.h"
 #include "attnlab/experiments/row_sampler.h"
+#include "attnlab/experiments/row_scores.h"
 #include "attnlab/experiments/saturation_rows.h"
 #include "attnlab/experiments/scaling_list.h"
 #include "attnlab/experiments/sweep.h"
 
 namespace attnlab {
 namespace {
-
-// Numbers that are written before they are read.
-template <class T>
-class Numbers {
- public:
-  Numbers() = default;
-  explicit Numbers(std::size_t count) : memory_(count, sizeof(T)), count_(count) {}
-  std::size_t size() const { return count_; }
-  std::span<T> all() const { return {static_cast<T*>(memory_.data()), count_}; }
-  std::span<T> part(std::size_t first, std::size_t count) const {
-    return all().subspan(first, count);
-  }
-
- private:
-  Buffer memory_;
-  std::size_t count_ = 0;
-};
 
 class SaturationSweep {
  public:
@@ -112,13 +93,10 @@ class SaturationSweep {
   void require_room() const {
     std::uint64_t largest = 0;
     for (const Point& p : points_) {
-      const auto keys = static_cast<std::uint64_t>(p.keys);
-      const auto d = static_cast<std::uint64_t>(p.d_k.value_or(1));
-      const std::uint64_t rows = rows_at_once(keys, d);
-      // Keys that are reused stay in memory, a query is there in float64 too, and a key of a row
-      // has its score, its length, and what else a logit takes.
-      largest = std::max(largest, keys * ((reuse() ? d : 0) * sizeof(float) + 8 * rows + 80) +
-                                      rows * d * (sizeof(float) + sizeof(double)));
+      // What a logit takes when its row is measured.
+      constexpr std::uint64_t kLogit = 80;
+      const std::uint64_t scores = p.d_k ? RowScores::bytes(shape_of(p)) : 0;
+      largest = std::max(largest, static_cast<std::uint64_t>(p.keys) * kLogit + scores);
     }
     const auto threads = static_cast<std::uint64_t>(thread_count(options_.sweep.run.threads));
     const auto kept = 1 + (options_.quantiles.empty() ? 0 : kMainMetrics);
@@ -128,81 +106,17 @@ class SaturationSweep {
                    "the rows of a point");
   }
 
-  // Rows whose scores are computed together, of keys that are reused: each key is widened once for
-  // all of them.
-  std::uint64_t rows_at_once(std::uint64_t n, std::uint64_t d) const {
-    constexpr std::uint64_t kNumbers = 1 << 18, kFew = 4;
-    return reuse() ? std::clamp(kNumbers / std::max(n, d), kFew, kBlockTrials) : 1;
-  }
-
-  // What the rows of one block are drawn and measured with.
-  struct Bench {
-    std::size_t n, d;
-    Numbers<float> q, k, z;
-    Numbers<double> wide_q, scores, key_lengths, logits;
-    // Of each scaling what the scores are multiplied by, where that is all.
-    std::vector<std::optional<double>> factors;
-  };
-
-  Bench bench_of(const Point& of) const {
-    const auto n = static_cast<std::size_t>(of.keys);
-    const auto d = static_cast<std::size_t>(of.d_k.value_or(0));
-    const std::size_t rows = of.d_k ? rows_at_once(n, d) : 1;
-    Bench bench{n, d, {}, {}, {}, {}, Numbers<double>(rows * n), {}, Numbers<double>(n), {}};
-    if (!of.d_k) {
-      bench.z = Numbers<float>(n);
-      for (const double v : variances_) bench.factors.emplace_back(std::sqrt(v));
-      return bench;
-    }
-    for (const Scaling& scaling : scalings_) {
-      bench.factors.push_back(
-          scaling_factor(scaling, static_cast<double>(d), n, options_.entries.sigma));
-    }
-    bench.q = Numbers<float>(rows * d);
-    bench.k = Numbers<float>((reuse() ? n : std::min(n, keys_at_once(d))) * d);
-    if (reuse()) bench.wide_q = Numbers<double>(rows * d);
-    if (lengths_count()) bench.key_lengths = Numbers<double>(n);
-    return bench;
-  }
-
-  // Whether a scaling wants the lengths of q and k.
-  bool lengths_count() const { return std::any_of(scalings_.begin(), scalings_.end(), is_cosine); }
-
-  // Keys that stay in the first cache from the draw to the dot product.
-  static std::size_t keys_at_once(std::size_t d) {
-    constexpr std::size_t kEntries = 4096;
-    return kEntries / std::min(std::max<std::size_t>(1, d), kEntries);
-  }
-
-  // Calls f(first, count) for the n keys, `most` at a time, until the run is cancelled.
-  template <class F>
-  void for_each_chunk(std::size_t n, std::size_t most, const F& f) const {
-    for (std::size_t first = 0; first < n && !watch_.cancelled(); first += most) {
-      f(first, std::min(most, n - first));
-    }
+  RowScores::Shape shape_of(const Point& of) const {
+    return {static_cast<std::size_t>(of.keys), static_cast<std::size_t>(*of.d_k), reuse(),
+            std::any_of(scalings_.begin(), scalings_.end(), is_cosine)};
   }
 
   void work(Index p, SaturationState& state, std::uint64_t first, std::uint64_t last) const {
     const RowSampler sampler(law_, point(p).keys, options_.sweep.run.seed, p);
-    Bench bench = bench_of(point(p));
-    const bool drawn_at_once = point(p).d_k && reuse();
-    if (drawn_at_once) draw_keys(sampler, first / kBlockTrials, bench);
-    RowMeter meter(options_.near_zero);
-    const std::uint64_t most = bench.scores.size() / bench.n;
-    for (std::uint64_t trial = first; trial < last; trial += most) {
-      const std::uint64_t rows = std::min(most, last - trial);
-      if (drawn_at_once) {
-        draw_rows(sampler, trial, rows, bench);
-      } else if (point(p).d_k) {
-        draw_row(sampler, trial, bench);
-      } else {
-        sampler.logits(trial, bench.z.all());
-        std::ranges::copy(bench.z.all(), bench.scores.all().begin());
-      }
-      for (std::uint64_t row = 0; row < rows; ++row) {
-        if (watch_.cancelled()) return;
-        measure(row, bench, meter, state);
-      }
+    if (point(p).d_k) {
+      measure_scores(point(p), sampler, state, first, last);
+    } else {
+      measure_logits(point(p), sampler, state, first, last);
     }
     for (RowSample& sample : state.samples) {
       for (std::size_t i = 0; i < kMainMetrics; ++i) {
@@ -211,73 +125,62 @@ class SaturationSweep {
     }
   }
 
-  // The keys that the rows of a block share.
-  void draw_keys(const RowSampler& sampler, std::uint64_t block, Bench& bench) const {
-    for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
-      const auto k = bench.k.part(j * bench.d, count * bench.d);
-      sampler.keys(block, j, bench.d, k);
-      measure_keys(k, j, bench);
-    });
-  }
+  bool keep() const { return !options_.quantiles.empty(); }
 
-  void measure_keys(std::span<const float> k, std::size_t first, Bench& bench) const {
-    if (bench.key_lengths.size() == 0) return;
-    const auto lengths = bench.key_lengths.part(first, k.size() / bench.d);
-    dot_of_rows(k, k, bench.d, lengths);
-    for (double& length : lengths) length = std::sqrt(length);
-  }
-
-  // q.k of the queries of several rows with the keys that are there.
-  void draw_rows(const RowSampler& sampler, std::uint64_t trial, std::uint64_t rows,
-                 Bench& bench) const {
-    const auto q = bench.q.part(0, rows * bench.d);
-    sampler.queries(trial, bench.d, q);
-    const auto wide_q = bench.wide_q.part(0, q.size());
-    std::ranges::copy(q, wide_q.begin());
-    // Not longer at a time than a user waits who has cancelled.
-    constexpr std::size_t kProducts = std::size_t{1} << 26, kLeast = 64;
-    const std::size_t most = std::max(kLeast, kProducts / q.size());
-    for_each_chunk(bench.n, most, [&](std::size_t j, std::size_t count) {
-      dot_matrix(wide_q, bench.k.part(j * bench.d, count * bench.d), bench.d,
-                 bench.scores.all().subspan(j), bench.n);
-    });
-  }
-
-  // q.k of the row's query with keys of its own.
-  void draw_row(const RowSampler& sampler, std::uint64_t trial, Bench& bench) const {
-    sampler.queries(trial, bench.d, bench.q.all());
-    for_each_chunk(bench.n, keys_at_once(bench.d), [&](std::size_t j, std::size_t count) {
-      const auto k = bench.k.part(0, count * bench.d);
-      sampler.keys(trial, j, bench.d, k);
-      dot_with_rows(bench.q.all(), k, bench.scores.part(j, count));
-      measure_keys(k, j, bench);
-    });
-  }
-
-  // One of the rows at hand, under every scaling.
-  void measure(std::size_t row, Bench& bench, RowMeter& meter, SaturationState& state) const {
-    const bool keep = !options_.quantiles.empty();
-    const auto scores = bench.scores.part(row * bench.n, bench.n);
-    for (std::size_t s = 0; s < state.samples.size(); ++s) {
-      if (const std::optional<double> factor = bench.factors[s]) {
-        meter.measure(scores, *factor);
-      } else {
-        const auto q = bench.q.part(row * bench.d, bench.d);
-        scale(scalings_[s], q, scores, bench);
-        meter.measure(bench.logits.all());
+  void measure_scores(const Point& of, const RowSampler& sampler, SaturationState& state,
+                      std::uint64_t first, std::uint64_t last) const {
+    const auto d = static_cast<double>(*of.d_k);
+    std::vector<std::optional<double>> factors;
+    for (const Scaling& scaling : scalings_) {
+      factors.push_back(
+          scaling_factor(scaling, d, static_cast<std::uint64_t>(of.keys), options_.entries.sigma));
+    }
+    RowScores scores(shape_of(of), sampler, first / kBlockTrials, watch_);
+    std::vector<double> logits(static_cast<std::size_t>(of.keys));
+    RowMeter meter(options_.near_zero);
+    for (std::uint64_t trial = first; trial < last;) {
+      const std::size_t rows = scores.draw(trial, last);
+      trial += rows;
+      for (std::size_t row = 0; row < rows; ++row) {
+        if (watch_.cancelled()) return;
+        for (std::size_t s = 0; s < scalings_.size(); ++s) {
+          if (factors[s]) {
+            meter.measure(scores.scores(row), *factors[s]);
+          } else {
+            scale(scalings_[s], scores, row, logits);
+            meter.measure(logits);
+          }
+          state.samples[s].add(meter, keep());
+        }
       }
-      state.samples[s].add(meter, keep);
     }
   }
 
-  static void scale(const Scaling& scaling, std::span<const float> q,
-                    std::span<const double> scores, Bench& bench) {
+  // Scores under a scaling that is no factor.
+  static void scale(const Scaling& scaling, const RowScores& scores, std::size_t row,
+                    std::vector<double>& logits) {
+    const std::span<const double> of_row = scores.scores(row);
+    const std::span<const float> q = scores.query(row);
     const bool cosine = is_cosine(scaling);
     const double length_of_query = cosine ? std::sqrt(dot(q, q)) : 0;
-    for (std::size_t j = 0; j < bench.n; ++j) {
-      const double lengths = cosine ? length_of_query * bench.key_lengths.all()[j] : 0;
-      bench.logits.all()[j] =
-          scaled_score(scaling, scores[j], static_cast<double>(bench.d), lengths);
+    for (std::size_t j = 0; j < logits.size(); ++j) {
+      const double lengths = cosine ? length_of_query * scores.key_lengths()[j] : 0;
+      logits[j] = scaled_score(scaling, of_row[j], static_cast<double>(q.size()), lengths);
+    }
+  }
+
+  void measure_logits(const Point& of, const RowSampler& sampler, SaturationState& state,
+                      std::uint64_t first, std::uint64_t last) const {
+    std::vector<float> z(static_cast<std::size_t>(of.keys));
+    std::vector<double> wide(z.size());
+    RowMeter meter(options_.near_zero);
+    for (std::uint64_t trial = first; trial < last && !watch_.cancelled(); ++trial) {
+      sampler.logits(trial, z);
+      std::copy(z.begin(), z.end(), wide.begin());
+      for (std::size_t s = 0; s < variances_.size(); ++s) {
+        meter.measure(wide, std::sqrt(variances_[s]));
+        state.samples[s].add(meter, keep());
+      }
     }
   }
 
