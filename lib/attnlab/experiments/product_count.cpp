@@ -17,12 +17,13 @@ std::size_t ProductCount::bin_of(double number) const {
 }
 
 void ProductCount::fill_bins(std::span<const double> numbers) {
-  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  const auto ends = std::minmax_element(numbers.begin(), numbers.end());
+  const std::uint64_t least = bits_of(*ends.first), most = bits_of(*ends.second);
   // 16 bins an octave, or fewer where there are not as many numbers.
   shift_ = 48;
-  const auto range = [&] { return (bits_of(*most) >> shift_) - (bits_of(*least) >> shift_); };
+  const auto range = [&] { return (most >> shift_) - (least >> shift_); };
   while (range() > 2 * numbers.size()) ++shift_;
-  first_ = bits_of(*least) >> shift_;
+  first_ = least >> shift_;
   bins_ = range() + 3;
   starts_.assign(bins_ + 2, 0);
   for (const double number : numbers) ++starts_[bin_of(number) + 2];
