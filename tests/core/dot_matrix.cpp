@@ -26,9 +26,9 @@ std::vector<float> entries(std::size_t count, Stream stream) {
 
 double in_runs(const double* a, const float* b, std::size_t length) {
   double sum = 0;
-  for (std::size_t first = 0; first < length; first += kRun) {
+  for (std::size_t first = 0; first < length; first += kDotRun) {
     double run = 0;
-    for (std::size_t i = first; i < std::min(first + kRun, length); ++i) {
+    for (std::size_t i = first; i < std::min(first + kDotRun, length); ++i) {
       run += a[i] * static_cast<double>(b[i]);
     }
     sum += run;

@@ -140,12 +140,12 @@ HWY_INLINE void multiply_columns(const Place& to, const double* panel, std::size
 
 void multiply_all(std::span<const double> a, std::span<const float> b, std::size_t length,
                   std::span<double> out, std::size_t stride) {
-  HWY_ALIGN double panel[kRun * kPanel];
+  HWY_ALIGN double panel[kDotRun * kPanel];
   const std::size_t rows = a.size() / length, columns = b.size() / length;
   for (std::size_t j = 0; j < columns; j += kPanel) {
     const std::size_t now = std::min(kPanel, columns - j);
-    for (std::size_t i = 0; i < length; i += kRun) {
-      const std::size_t run = std::min(kRun, length - i);
+    for (std::size_t i = 0; i < length; i += kDotRun) {
+      const std::size_t run = std::min(kDotRun, length - i);
       pack(b.data() + j * length + i, length, now, run, panel);
       std::size_t row = 0;
       const auto place = [&] {
