@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "attnlab/attention/all_keys.h"
+#include "attnlab/attention/earlier_result.h"
 #include "attnlab/attention/kernel/projection.h"
 #include "attnlab/attention/requirements.h"
 #include "attnlab/attention/rms_norm.h"
@@ -101,12 +103,17 @@ MultiHeadShape MultiHeadParams<T>::shape() const {
 }
 
 template <class T>
-MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
-                              const MultiHeadParams<T>& params, const Mask& mask,
-                              const AttentionSettings& settings, const Request& want,
-                              const Past<T>* past) {
+void multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
+                const MultiHeadParams<T>& params, const Mask& mask,
+                const AttentionSettings& settings, const Request& want, const Past<T>* past,
+                MultiHeadResult<T>& result) {
+  AttentionResult<T> earlier = std::move(result.attention);
+  // What is there already needs no memory: scaled_dot_product asks for that of the rest.
+  const Request early = earlier.output.size() == 0 ? want : Request();
+  result = {};
+  result.attention = std::move(earlier);
   const MultiHeadShape shape = params.shape();
-  require_multi_head(query.shape(), key.shape(), value.shape(), shape, past, mask, settings, want);
+  require_multi_head(query.shape(), key.shape(), value.shape(), shape, past, mask, settings, early);
   const Rotations rotations = layer_rotations(params.rope_theta, mask, key.shape()[1]);
   if (rotations.queries) {
     const Index batch = query.shape()[0], d_k = shape.d_k;
@@ -114,7 +121,6 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
     require_rotary({batch, shape.kv_heads, key.shape()[1], d_k}, *rotations.keys);
   }
 
-  MultiHeadResult<T> result;
   result.q = project_heads(query, params.w_q, params.b_q, shape.heads, settings);
   result.k = project_heads(key, params.w_k, params.b_k, shape.kv_heads, settings);
   result.v = project_heads(value, params.w_v, params.b_v, shape.kv_heads, settings);
@@ -133,14 +139,22 @@ MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, cons
   if (want.has("present_k")) result.present_k = k.present();
   if (want.has("present_v")) result.present_v = v.present();
   const MaskOfAll all(mask, params.own_keys());
-  result.attention =
-      scaled_dot_product(result.queries(), k.all(), v.all(), all.mask(), settings, want);
   AttentionResult<T>& a = result.attention;
+  scaled_dot_product(result.queries(), k.all(), v.all(), all.mask(), settings, want, a);
   for (auto* matrix : {&a.raw_scores, &a.scores, &a.capped_scores, &a.masked_scores, &a.weights}) {
     put_own_keys_last(*matrix, params.own_keys());
   }
   result.concat = merge_heads(result.attention.output);
   result.output = project(result.concat, params.w_o, params.b_o, settings);
+}
+
+template <class T>
+MultiHeadResult<T> multi_head(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value,
+                              const MultiHeadParams<T>& params, const Mask& mask,
+                              const AttentionSettings& settings, const Request& want,
+                              const Past<T>* past) {
+  MultiHeadResult<T> result;
+  multi_head(query, key, value, params, mask, settings, want, past, result);
   return result;
 }
 
@@ -196,6 +210,12 @@ template MultiHeadResult<double> multi_head(const Tensor<double>&, const Tensor<
                                             const Tensor<double>&, const MultiHeadParams<double>&,
                                             const Mask&, const AttentionSettings&, const Request&,
                                             const Past<double>*);
+template void multi_head(const Tensor<float>&, const Tensor<float>&, const Tensor<float>&,
+                         const MultiHeadParams<float>&, const Mask&, const AttentionSettings&,
+                         const Request&, const Past<float>*, MultiHeadResult<float>&);
+template void multi_head(const Tensor<double>&, const Tensor<double>&, const Tensor<double>&,
+                         const MultiHeadParams<double>&, const Mask&, const AttentionSettings&,
+                         const Request&, const Past<double>*, MultiHeadResult<double>&);
 template Tensor<float> split_heads(const Tensor<float>&, Index);
 template Tensor<double> split_heads(const Tensor<double>&, Index);
 template Tensor<float> merge_heads(const Tensor<float>&);

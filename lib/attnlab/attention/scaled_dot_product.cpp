@@ -1,33 +1,55 @@
 #include "attnlab/attention/scaled_dot_product.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <string_view>
 #include <utility>
 
+#include "attnlab/attention/earlier_result.h"
 #include "attnlab/attention/kernel/full.h"
 #include "attnlab/attention/kernel/tiled.h"
 #include "attnlab/attention/kernel/worthwhile_threads.h"
 #include "attnlab/attention/requirements.h"
+#include "attnlab/attention/room.h"
 #include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
 
-// Room for the output and the matrices asked for.
+// Calls f(name, matrix) for each of the [batch, heads, n, m] matrices.
+template <class T, class F>
+void for_each_matrix(AttentionResult<T>& result, const F& f) {
+  f("raw_scores", result.raw_scores);
+  f("scores", result.scores);
+  f("capped_scores", result.capped_scores);
+  f("masked_scores", result.masked_scores);
+  f("weights", result.weights);
+}
+
+// Leaves what can be written over of an earlier result, and gives back the other matrices. What is
+// wanted beside it.
 template <class T>
-AttentionResult<T> allocate_result(const Mask& mask, Index d_v, const Request& want) {
+Request keep_room(const Mask& mask, const Request& want, AttentionResult<T>& result) {
+  // Compared by axes: of sizes that nobody has checked there may be no shape.
+  const std::array<Index, 4> axes = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  Request missing;
+  for_each_matrix(result, [&](std::string_view name, std::optional<Tensor<T>>& matrix) {
+    if (matrix && !(want.has(name) && has_room(*matrix, axes))) matrix.reset();
+    if (want.has(name) && !matrix) missing.add(name);
+  });
+  return missing;
+}
+
+// Room for the output and the matrices that are missing.
+template <class T>
+void make_room(const Mask& mask, Index d_v, const Request& missing, AttentionResult<T>& result) {
   const Index b = mask.batch(), h = mask.heads(), n = mask.queries(), m = mask.keys();
-  AttentionResult<T> result;
-  const auto allocate = [&](std::string_view name, std::optional<Tensor<T>>& matrix) {
-    if (want.has(name)) matrix = Tensor<T>::uninitialized({b, h, n, m});
-  };
-  allocate("raw_scores", result.raw_scores);
-  allocate("scores", result.scores);
-  allocate("capped_scores", result.capped_scores);
-  allocate("masked_scores", result.masked_scores);
-  allocate("weights", result.weights);
-  result.output = Tensor<T>::uninitialized({b, h, n, d_v});
-  return result;
+  for_each_matrix(result, [&](std::string_view name, std::optional<Tensor<T>>& matrix) {
+    if (missing.has(name)) matrix = Tensor<T>::uninitialized({b, h, n, m});
+  });
+  const Shape output{b, h, n, d_v};
+  if (!has_room(result.output, output.axes())) result.output = Tensor<T>::uninitialized(output);
 }
 
 template <class T>
@@ -102,11 +124,12 @@ void attend_by_tiles(const KernelCall<T>& call, AttentionResult<T>& result) {
 }  // namespace
 
 template <class T>
-AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
-                                      const Mask& mask, const AttentionSettings& settings,
-                                      const Request& want) {
-  require_attention<T>(q.shape(), k.shape(), v.shape(), mask, settings, want);
-  AttentionResult<T> result = allocate_result<T>(mask, v.shape()[3], want);
+void scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
+                        const Mask& mask, const AttentionSettings& settings, const Request& want,
+                        AttentionResult<T>& result) {
+  const Request missing = keep_room(mask, want, result);
+  require_attention<T>(q.shape(), k.shape(), v.shape(), mask, settings, missing);
+  make_room(mask, v.shape()[3], missing, result);
   const Values<T> values(v);
   const KernelCall<T> call{q, k, values, mask, settings};
   switch (settings.kernel) {
@@ -118,6 +141,14 @@ AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, co
       for_each_block(call, kFullRows, result, attend_full<T>);
       break;
   }
+}
+
+template <class T>
+AttentionResult<T> scaled_dot_product(const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
+                                      const Mask& mask, const AttentionSettings& settings,
+                                      const Request& want) {
+  AttentionResult<T> result;
+  scaled_dot_product(q, k, v, mask, settings, want, result);
   return result;
 }
 
@@ -127,5 +158,11 @@ template AttentionResult<float> scaled_dot_product(const Tensor<float>&, const T
 template AttentionResult<double> scaled_dot_product(const Tensor<double>&, const Tensor<double>&,
                                                     const Tensor<double>&, const Mask&,
                                                     const AttentionSettings&, const Request&);
+template void scaled_dot_product(const Tensor<float>&, const Tensor<float>&, const Tensor<float>&,
+                                 const Mask&, const AttentionSettings&, const Request&,
+                                 AttentionResult<float>&);
+template void scaled_dot_product(const Tensor<double>&, const Tensor<double>&,
+                                 const Tensor<double>&, const Mask&, const AttentionSettings&,
+                                 const Request&, AttentionResult<double>&);
 
 }  // namespace attnlab
