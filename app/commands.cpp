@@ -123,7 +123,8 @@ std::vector<Command> all_commands() {
       make_command("bench",
                    "how long attention takes, its share of the processor's peak, and memory",
                    "  attnlab bench\n"
-                   "  attnlab bench --n 512,4096 --d-k 64,128 --causal --threads 1\n"
+                   "  attnlab bench --n 512,4096 --d-k 64,128 --causal --threads 1,2\n"
+                   "  attnlab bench --n 2048 --weights --buffers fresh,warm\n"
                    "  attnlab bench --operation backward,multihead --n 1024 --output rows.jsonl",
                    bench, {.table = bench_table}),
       merge_command(),

@@ -8,10 +8,12 @@
     attnlab bench --format json | scripts/plot_bench.py -o bench.png
     scripts/plot_bench.py rows.jsonl --metric median_ms
 
-Left the share of the processor's peak (or the time of a call, its median with quartiles, or
-GFLOP/s), right the memory that one call takes, beside the size of the [heads, n, n] matrix of
+Left the share of the processor's peak (or the time of a call, its median with quartiles, GFLOP/s,
+how many times as fast as one thread, or normals a second), right the memory that one call takes, beside the size of the [heads, n, n] matrix of
 weights. A colour a kernel, and whatever else tells rows apart. Exit code: 0 done, 2 bad input.
 """
+
+import math
 
 import plotting
 import results
@@ -22,6 +24,8 @@ METRICS = {
     "peak_share": "share of the FMA peak",
     "median_ms": "time of a call (ms)",
     "gflops": "GFLOP/s",
+    "speedup": "times as fast as one thread",
+    "values_per_second": "values a second",
 }
 COLUMNS = ["n", "d_k", "heads", "threads", "operation", "kernel", "peak_memory_mib"]
 # What may tell one line from another besides the kernel, and its name in the legend.
@@ -32,6 +36,7 @@ PARTS = {
     "threads": lambda value: count(value, "thread"),
     "causal": lambda value: "causal" if value else "full mask",
     "weights": lambda value: "with weights" if value else "output alone",
+    "buffers": lambda value: f"{value} buffers",
 }
 
 
@@ -50,8 +55,10 @@ def series_of(groups):
     series = {}
     for label, rows in groups:
         for row in rows:
-            parts = [PARTS[name](row.get(name)) for name in differing]
-            name = ", ".join([row["kernel"], *parts, *([label] if label else [])])
+            # Normals have no kernel, and their operation is no second part of their name.
+            parts = [row["kernel"] or row["operation"]]
+            parts += [PARTS[name](row.get(name)) for name in differing]
+            name = ", ".join(dict.fromkeys([*parts, *([label] if label else [])]))
             series.setdefault(name, []).append(row)
     return {name: sorted(rows, key=lambda row: row["n"]) for name, rows in series.items()}
 
@@ -88,6 +95,8 @@ def common_label(rows):
 def draw(runs, metric, title):
     groups = results.grouped(runs)
     rows = [row for _, chosen in groups for row in chosen]
+    if all(map(math.isnan, results.column(rows, metric))):
+        raise results.InputError(f"{metric}: null in every row: need another --metric")
     figure, grid = plotting.subplots([3.6], [4.2, 4.2], sharex=True)
     speed, memory = grid[0]
     entries = {}
@@ -101,10 +110,10 @@ def draw(runs, metric, title):
     if metric == "peak_share":
         speed.set_ylim(0, max(1, speed.get_ylim()[1]))
         speed.yaxis.set_major_formatter(PercentFormatter(1))
-    elif metric == "gflops":
-        speed.set_ylim(bottom=0)
-    else:
+    elif metric == "median_ms":
         plotting.log_axis(speed.yaxis)
+    else:
+        speed.set_ylim(bottom=0)
     plotting.log_axis(memory.yaxis)
     speed.set_title("speed")
     memory.set_title("memory of one call")

@@ -15,9 +15,10 @@ from pathlib import Path
 IDENTITY = (
     "d_k", "keys", "scaling", "logit_variance", "head",
     "operation", "n", "heads", "causal", "weights", "threads", "kernel",
+    "buffers",
 )  # fmt: skip
 # Columns of words, which are no numbers.
-WORDS = {"scaling", "operation", "kernel"}
+WORDS = {"scaling", "operation", "kernel", "buffers"}
 SPACE = re.compile(r"\s*")
 
 

@@ -100,9 +100,26 @@ std::optional<std::string> bench_table(const BenchOptions& options, const BenchR
                                        const std::vector<std::string>& /*shown*/,
                                        const Style& style) {
   std::vector<std::string_view> names;
-  if (options.operation != BenchOptions().operation) names = {"operation"};
-  names.insert(names.end(), {"n", "d_k", "kernel", "weights", "median_ms", "best_ms", "gflops",
-                             "peak_share", "peak_memory_mib"});
+  const BenchOptions usual;
+  const auto asks_for = [&](BenchOperation operation) {
+    return std::find(options.operation.begin(), options.operation.end(), operation) !=
+           options.operation.end();
+  };
+  const bool normals = asks_for(BenchOperation::normals);
+  const bool products = !normals || options.operation.size() > 1;
+  const auto add_if = [&](bool shown, std::initializer_list<std::string_view> more) {
+    if (shown) names.insert(names.end(), more);
+  };
+  add_if(options.operation != usual.operation, {"operation"});
+  add_if(true, {"n", "d_k"});
+  add_if(products, {"kernel", "weights"});
+  add_if(options.buffers != usual.buffers, {"buffers"});
+  add_if(options.threads.size() > 1, {"threads"});
+  add_if(true, {"median_ms", "best_ms"});
+  add_if(options.threads.size() > 1, {"speedup"});
+  add_if(products, {"gflops", "peak_share"});
+  add_if(normals, {"values_per_second"});
+  add_if(true, {"peak_memory_mib"});
   return experiment_table(result_of(result), result.finding, names, style);
 }
 

@@ -13,18 +13,35 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-const Strings kQuick = {"bench",    "--n", "16,32",      "--d-k", "4",         "--heads", "2",
-                        "--repeat", "2",   "--min-time", "0",     "--threads", "1"};
+const Strings kSmall = {"bench", "--d-k", "4", "--heads", "2", "--repeat", "2", "--min-time", "0"};
 
 Strings with(Strings arguments, const Strings& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
 
-const Strings kColumns = {
-    "operation", "n",      "d_k",         "heads",      "causal",         "weights",
-    "threads",   "kernel", "calls",       "median_ms",  "p25_ms",         "p75_ms",
-    "best_ms",   "gflops", "peak_gflops", "peak_share", "peak_memory_mib"};
+const Strings kQuick = with(kSmall, {"--n", "16,32", "--threads", "1"});
+
+const Strings kColumns = {"operation",
+                          "n",
+                          "d_k",
+                          "heads",
+                          "causal",
+                          "weights",
+                          "threads",
+                          "kernel",
+                          "buffers",
+                          "calls",
+                          "median_ms",
+                          "p25_ms",
+                          "p75_ms",
+                          "best_ms",
+                          "speedup",
+                          "gflops",
+                          "peak_gflops",
+                          "peak_share",
+                          "values_per_second",
+                          "peak_memory_mib"};
 
 Strings keys_of(const nlohmann::ordered_json& object) {
   Strings keys;
@@ -73,10 +90,41 @@ TEST_CASE("the table of bench names the operation where it is not attention alon
   CHECK(both.rfind("operation   n  d_k  kernel  weights", 0) == 0);
 }
 
+// The names above the table of a run, of its first block if it has several.
+Strings heads_of_table(const Strings& more) {
+  std::istringstream header(attnlab(with(kSmall, with({"--n", "16"}, more))).out);
+  std::string line, name;
+  std::getline(header, line);
+  std::istringstream words(line);
+  Strings names;
+  while (words >> name) names.push_back(name);
+  return names;
+}
+
+TEST_CASE("the table of bench has columns for what was asked for beyond the usual") {
+  CHECK(heads_of_table({"--threads", "1,2"}) == Strings{"n", "d_k", "kernel", "weights", "threads",
+                                                        "median_ms", "best_ms", "speedup",
+                                                        "gflops"});
+  CHECK(heads_of_table({"--buffers", "fresh,warm"}) == Strings{"n", "d_k", "kernel", "weights",
+                                                               "buffers", "median_ms", "best_ms",
+                                                               "gflops", "peak_share"});
+  CHECK(heads_of_table({"--operation", "normals"}) == Strings{"operation", "n", "d_k", "median_ms",
+                                                              "best_ms", "values_per_second",
+                                                              "peak_memory_mib"});
+  CHECK(heads_of_table({"--operation", "normals,attention"}) ==
+        Strings{"operation", "n", "d_k", "kernel", "weights", "median_ms", "best_ms", "gflops",
+                "peak_share"});
+  const std::string normals =
+      attnlab(with(kSmall, {"--n", "16", "--threads", "1", "--operation", "normals"})).out;
+  CHECK(normals.find("\n128 normals take ") != std::string::npos);
+}
+
 TEST_CASE("a result of bench is a config of the same run, threads included") {
   const TemporaryFolder folder;
-  const auto first = result_of_run(with(kQuick, {"--causal", "--weights", "--seed", "5"}));
-  CHECK(first["options"]["threads"] == 1);
+  const auto first =
+      result_of_run(with(kQuick, {"--causal", "--weights", "--seed", "5", "--buffers", "warm"}));
+  CHECK(first["options"]["threads"] == nlohmann::json::array({1}));
+  CHECK(first["options"]["buffers"] == nlohmann::json::array({"warm"}));
   CHECK(first["options"]["causal"] == true);
   CHECK(first["options"]["weights"] == true);
   const auto again = result_of_run({"run", folder.write("result.json", first.dump())});
@@ -85,6 +133,7 @@ TEST_CASE("a result of bench is a config of the same run, threads included") {
     CHECK(row["causal"] == true);
     CHECK(row["weights"] == true);
     CHECK(row["threads"] == 1);
+    CHECK(row["buffers"] == "warm");
   }
 }
 
@@ -95,6 +144,10 @@ TEST_CASE("refusals of bench name the option and where it came from") {
   check_refused({"bench", "--kernel", "fast"}, {"--kernel: got fast"});
   check_refused({"bench", "--operation", "backward", "--weights"},
                 {"command line: --weights: got true, cannot go with operation backward"});
+  check_refused({"bench", "--buffers", "cold"}, {"--buffers: got cold, need fresh or warm"});
+  check_refused({"bench", "--operation", "normals", "--causal"},
+                {"command line: --causal: got true, cannot go with operation normals"});
+  check_refused({"bench", "--threads", "1,1025"}, {"command line: --threads: got 1025"});
   check_refused({"bench", "--resume", "rows.jsonl"}, {"--resume"});
   const TemporaryFolder folder;
   const std::string config = folder.write("c.json", R"({"command": "bench", "repeat": 0})");

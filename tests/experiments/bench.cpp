@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
+#include <variant>
 
-#include "attnlab/attention/scaled_dot_product_backward.h"
 #include "attnlab/core/error.h"
 #include "attnlab/core/random.h"
 #include "attnlab/core/threads.h"
+#include "attnlab/experiments/bench_turns.h"
 #include "catch.h"
 
 namespace attnlab {
@@ -20,7 +22,7 @@ BenchOptions quick() {
   options.heads = 2;
   options.repeat = 3;
   options.min_time = 0;
-  options.threads = 1;
+  options.threads = {1};
   return options;
 }
 
@@ -51,6 +53,8 @@ TEST_CASE("operations are counted by hand") {
   CHECK(bench_flops(of) == 8192 + 8192);
   // One position sees all there is.
   CHECK(bench_flops({.n = 1, .d_k = 3, .heads = 1, .causal = true}) == 12);
+  of.operation = BenchOperation::normals;
+  CHECK_FALSE(bench_flops(of));
 }
 
 TEST_CASE("memory is that of the tensors, however large") {
@@ -63,29 +67,60 @@ TEST_CASE("memory is that of the tensors, however large") {
   of.weights = false;
   of.operation = BenchOperation::backward;
   CHECK(bench_bytes(of) == 4 * 8 * 128);
+  of.operation = BenchOperation::normals;
+  CHECK(bench_bytes(of) == 4 * 128);
   CHECK(bench_bytes({.n = 1 << 24, .d_k = 1 << 16, .heads = 1 << 16, .weights = true}) ==
         18446744073709551615U);
 }
 
-TEST_CASE("rows are the operations, widths, sizes and kernels asked for, in this order") {
+TEST_CASE("rows are the operations, widths, sizes, kernels and so on asked for, in this order") {
   BenchOptions options;
   options.operation = {BenchOperation::backward, BenchOperation::attention};
   options.d_k = {8, 4};
   options.n = {32, 16};
   options.kernel = {Kernel::full, Kernel::tiled};
+  options.buffers = {BenchBuffers::warm, BenchBuffers::fresh};
+  options.threads = {1, 3, 2};
   options.causal = true;
   options.heads = 3;
   const std::vector<BenchCase> cases = bench_cases(options);
-  REQUIRE(cases.size() == 16);
-  for (std::size_t i = 0; i < 16; ++i) {
-    CHECK(cases[i].operation == options.operation[i / 8]);
-    CHECK(cases[i].d_k == options.d_k[i / 4 % 2]);
-    CHECK(cases[i].n == options.n[i / 2 % 2]);
-    CHECK(cases[i].kernel == options.kernel[i % 2]);
+  REQUIRE(cases.size() == 96);
+  for (std::size_t i = 0; i < 96; ++i) {
+    CHECK(cases[i].operation == options.operation[i / 48]);
+    CHECK(cases[i].d_k == options.d_k[i / 24 % 2]);
+    CHECK(cases[i].n == options.n[i / 12 % 2]);
+    CHECK(cases[i].kernel == options.kernel[i / 6 % 2]);
+    CHECK(cases[i].buffers == options.buffers[i / 3 % 2]);
+    CHECK(cases[i].threads == options.threads[i % 3]);
     CHECK(cases[i].causal);
     CHECK(cases[i].heads == 3);
-    CHECK(cases[i].threads == thread_count(0));
   }
+}
+
+TEST_CASE("no threads are all cores, and a number of threads has one row however it is said") {
+  BenchOptions options = quick();
+  options.threads = BenchOptions().threads;
+  REQUIRE(bench_cases(options).size() == 1);
+  CHECK(bench_cases(options)[0].threads == thread_count(0));
+  options.threads = {0, thread_count(0), 77};
+  REQUIRE(bench_cases(options).size() == 2);
+  CHECK(bench_cases(options)[1].threads == 77);
+}
+
+TEST_CASE("normals have one row a size, and neither mask, weights nor kernel") {
+  BenchOptions options;
+  options.operation = {BenchOperation::normals};
+  const std::vector<BenchCase> cases = bench_cases(options);
+  CHECK(cases.size() == 4);
+  for (const BenchCase& one : cases) CHECK_FALSE(one.weights);
+  options.causal = true;
+  CHECK(refusal(options) == "causal: got true, cannot go with operation normals, which has none");
+  options.causal = false;
+  options.weights = true;
+  CHECK(refusal(options) == "weights: got true, cannot go with operation normals, which has none");
+  options.weights = false;
+  options.kernel = {Kernel::full};
+  CHECK(refusal(options) == "kernel: got full, cannot go with operation normals, which has none");
 }
 
 TEST_CASE("one row a size, but both kernels where nothing is asked for") {
@@ -157,6 +192,12 @@ TEST_CASE("lists without a value, or with one twice, are refused") {
   options.kernel = {Kernel::full, Kernel::full};
   CHECK(refusal(options) == "kernel: need one or more, none of them twice");
   options = quick();
+  options.buffers = {};
+  CHECK(refusal(options) == "buffers: need one or more, none of them twice");
+  options = quick();
+  options.threads = {2, 2};
+  CHECK(refusal(options) == "threads: got 2, is there twice");
+  options = quick();
   options.operation = {};
   CHECK(refusal(options) == "operation: need one or more, none of them twice");
 }
@@ -172,6 +213,13 @@ void check_same(const Tensor<float>& got, const Tensor<float>& expected) {
   CHECK(std::equal(got.values().begin(), got.values().end(), expected.values().begin()));
 }
 
+template <class Result>
+Result result_of_call(const BenchCase& of) {
+  BenchOutcome outcome;
+  BenchCall(of, 7)(2, outcome);
+  return std::get<Result>(std::move(outcome));
+}
+
 TEST_CASE("what is measured is the call of the library that the row names") {
   const Shape shape{1, 2, 16, 4};
   const auto q = drawn(shape, Stream::input_q), k = drawn(shape, Stream::input_k);
@@ -182,14 +230,41 @@ TEST_CASE("what is measured is the call of the library that the row names") {
     if (causal) mask.set_causal();
     BenchCase of{.n = 16, .d_k = 4, .heads = 2, .causal = causal, .kernel = Kernel::full};
     const AttentionSettings settings{.scale = 0.5, .kernel = Kernel::full, .threads = 1};
-    check_same(BenchCall(of, 7)(), scaled_dot_product(q, k, v, mask, settings).output);
+    check_same(result_of_call<AttentionResult<float>>(of).output,
+               scaled_dot_product(q, k, v, mask, settings).output);
     of.operation = BenchOperation::backward;
-    check_same(BenchCall(of, 7)(),
-               *scaled_dot_product_backward(q, k, v, grad_output, mask, settings).grad_q);
+    const auto gradients = result_of_call<AttentionGradients<float>>(of);
+    const auto expected = scaled_dot_product_backward(q, k, v, grad_output, mask, settings);
+    check_same(gradients.grad_q.value(), *expected.grad_q);
+    check_same(gradients.grad_k.value(), *expected.grad_k);
+    check_same(gradients.grad_v.value(), *expected.grad_v);
     of.operation = BenchOperation::multihead;
     const MultiHeadShape layer{8, 8, 8, 8, 2, 2, 4, 4};
     const auto params = draw_multi_head<float>(layer, Init::xavier_uniform, 1, 7);
-    check_same(BenchCall(of, 7)(), multi_head(x, x, x, params, mask, settings).output);
+    check_same(result_of_call<MultiHeadResult<float>>(of).output,
+               multi_head(x, x, x, params, mask, settings).output);
+  }
+  const auto values = result_of_call<Tensor<float>>(
+      {.operation = BenchOperation::normals, .n = 16, .d_k = 4, .heads = 2});
+  Tensor<float> expected = Tensor<float>::uninitialized({2, 16, 4});
+  fill_normal(expected.values().first(64), 7, Stream::input_x, 0);
+  fill_normal(expected.values().last(64), 7, Stream::input_x, 1);
+  check_same(values, expected);
+}
+
+TEST_CASE("a call takes over the memory of the one before, of its operation or another") {
+  for (const auto operation : {BenchOperation::attention, BenchOperation::multihead}) {
+    BenchOutcome outcome = Tensor<float>({3});
+    const BenchCall call({.operation = operation, .n = 16, .d_k = 4, .heads = 2, .weights = true},
+                         7);
+    const auto weights = [&] {
+      call(1, outcome);
+      const auto* attention = std::get_if<AttentionResult<float>>(&outcome);
+      const auto* layer = std::get_if<MultiHeadResult<float>>(&outcome);
+      return (attention != nullptr ? attention->weights : layer->attention.weights)->data();
+    };
+    const float* first = weights();
+    CHECK(weights() == first);
   }
 }
 
@@ -232,10 +307,81 @@ TEST_CASE("the figures of a row agree with each other") {
     CHECK(row.best_ms <= row.p25_ms);
     CHECK(row.p25_ms <= row.median_ms);
     CHECK(row.median_ms <= row.p75_ms);
-    CHECK(row.gflops == Approx(bench_flops(cases[i]) / 1e9 / (row.best_ms / 1e3)));
+    CHECK(row.gflops.value() == Approx(*bench_flops(cases[i]) / 1e9 / (row.best_ms / 1e3)));
     CHECK(row.peak_gflops > 0);
-    CHECK(row.peak_share == Approx(row.gflops / row.peak_gflops));
+    CHECK(row.peak_share.value() == Approx(*row.gflops / row.peak_gflops));
+    CHECK(row.buffers == "fresh");
+    CHECK_FALSE(row.values_per_second);
   }
+}
+
+TEST_CASE("a row of normals has their rate, and nothing that it has not") {
+  BenchOptions options = quick();
+  options.operation = {BenchOperation::normals};
+  options.buffers = {BenchBuffers::fresh, BenchBuffers::warm};
+  const auto rows = bench(options, {}).rows;
+  REQUIRE(rows.size() == 2);
+  for (const BenchRow& row : rows) {
+    CHECK(row.values_per_second.value() == Approx(2 * 16 * 4 / (row.best_ms / 1e3)));
+    CHECK_FALSE(row.kernel);
+    CHECK_FALSE(row.gflops);
+    CHECK_FALSE(row.peak_share);
+  }
+  CHECK(rows[0].buffers == "fresh");
+  CHECK(rows[1].buffers == "warm");
+}
+
+TEST_CASE("the speedup is over the row of one thread, wherever it stands") {
+  BenchOptions options = quick();
+  options.threads = {2, 1, 3};
+  const auto rows = bench(options, {}).rows;
+  REQUIRE(rows.size() == 3);
+  for (const BenchRow& row : rows) {
+    CHECK(row.speedup.value() == Approx(rows[1].best_ms / row.best_ms));
+    // They take turns.
+    CHECK(row.calls == rows[0].calls);
+  }
+  options.threads = {2, 3};
+  for (const BenchRow& row : bench(options, {}).rows) CHECK_FALSE(row.speedup);
+}
+
+TEST_CASE("the peak is the best of many probes, of more where a call was faster") {
+  int probed = 0;
+  // A busy machine at first.
+  const auto probe = [&] { return ++probed < 100 ? 50.0 : 90.0; };
+  PeakProbes few(probe);
+  few.after_call(0);
+  CHECK(few.count() == 1);
+  few.complete(49, {});
+  CHECK(few.count() == PeakProbes::kLeast);
+  CHECK(few.best() == 50);
+  probed = 0;
+  PeakProbes more(probe);
+  more.after_call(0);
+  more.complete(80, {});
+  CHECK(more.count() == 100);
+  CHECK(more.best() == 90);
+  // What no probe reaches ends all the same.
+  PeakProbes most(probe);
+  most.complete(91, {});
+  CHECK(most.count() == PeakProbes::kMost);
+  const std::atomic<bool> cancel{true};
+  Watch watch;
+  watch.cancel = &cancel;
+  PeakProbes none(probe);
+  none.complete(91, watch);
+  CHECK(none.count() == 0);
+}
+
+TEST_CASE("a twentieth of a call's time goes to probes of the peak") {
+  PeakProbes probes([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return 1.0;
+  });
+  // At most a millisecond over the five that 100 ms have; fewer where a probe sleeps longer.
+  probes.after_call(0.1);
+  CHECK(probes.count() >= 1);
+  CHECK(probes.count() <= 6);
 }
 
 TEST_CASE("a row goes on until both its calls and its time are done") {
@@ -263,6 +409,13 @@ TEST_CASE("the memory of a call shows the weights, which tiles do without") {
   CHECK(rows[1].peak_memory_mib.value() >= 7.5);
   options.weights = true;
   CHECK(bench(options, {}).rows.at(0).peak_memory_mib.value() >= 7.5);
+  // Nor does the memory that a call on other threads has left hide that of a call.
+  options.kernel = {Kernel::tiled};
+  options.buffers = {BenchBuffers::warm};
+  options.threads = {1, 2};
+  const auto warm = bench(options, {}).rows;
+  REQUIRE(warm.size() == 2);
+  for (const BenchRow& row : warm) CHECK(row.peak_memory_mib.value() >= 7.5);
 }
 
 TEST_CASE("a cancelled run keeps the rows it has") {
@@ -326,6 +479,38 @@ TEST_CASE("what was found is said of the largest size") {
   CHECK(bench_finding({tiled, keeping}) ==
         both + ", and in 4.12 MiB of memory where full, which keeps the weights, takes 133.");
   CHECK(bench_finding({tiled, finished("full", 2048, 1234.5, std::nullopt)}) == both + ".");
+}
+
+TEST_CASE("what threads do is said, and kernels are held against each other on as many") {
+  BenchRow one = finished("tiled", 2048, 40, 4), two = finished("tiled", 2048, 21, 4);
+  one.speedup = 1;
+  two.threads = 2;
+  two.speedup = 1.904;
+  BenchRow full = finished("full", 2048, 400, 4), full_two = finished("full", 2048, 210, 4);
+  full_two.threads = 2;
+  const std::string text =
+      "At n 2048 and d_k 64 attention of 8 heads takes 21 ms by the tiled kernel, at best 88% of "
+      "the multiply-adds that 2 threads can do";
+  CHECK(bench_finding({one, two}) == text + ". 2 threads are 1.9 times as fast as one.");
+  CHECK(bench_finding({one, two, full, full_two}) ==
+        text +
+            ": 10 times as fast as full with 210 ms, and in 4 MiB of memory where full takes "
+            "4. 2 threads are 1.9 times as fast as one.");
+  BenchRow warm = finished("tiled", 2048, 20, 4);
+  warm.buffers = "warm";
+  CHECK(bench_finding({warm, finished("full", 2048, 400, 4)}) ==
+        "At n 2048 and d_k 64 attention of 8 heads takes 20 ms into warm buffers by the tiled "
+        "kernel, at best 88% of the multiply-adds that 1 thread can do.");
+}
+
+TEST_CASE("of normals it is said how many a second") {
+  BenchRow row = finished("", 2048, 0.8, 4);
+  row.operation = "normals";
+  row.kernel = std::nullopt;
+  row.peak_share = std::nullopt;
+  row.values_per_second = 1.3107e9;
+  CHECK(bench_finding({row}) ==
+        "1048576 normals take 0.8 ms on 1 thread: 1.31e+09 a second at best.");
 }
 
 }  // namespace

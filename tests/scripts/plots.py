@@ -207,6 +207,21 @@ class Plots(unittest.TestCase):
         self.assertIn("tiled, causal", drawn)
         self.assertIn("tiled, full mask", drawn)
 
+    def test_threads_buffers_and_normals_of_bench_have_lines_of_their_own(self):
+        quick = ["--n", "8,16", "--d-k", "4", "--heads", "2", "--repeat", "1", "--min-time", "0"]
+        turns = ["--threads", "1,2", "--buffers", "fresh,warm", "--format", "json"]
+        result = attnlab("bench", *quick, *turns)
+        drawn = self.picture("plot_bench.py", result, "--metric", "speedup")
+        for text in ("times as fast as one thread", "auto, 1 thread, fresh buffers",
+                     "auto, 2 threads, warm buffers"):  # fmt: skip
+            self.assertIn(text, drawn)
+        normals = attnlab("bench", *quick, "--operation", "normals", "--format", "json")
+        drawn = self.picture("plot_bench.py", normals, "--metric", "values_per_second")
+        for text in ("values a second", "normals -->"):
+            self.assertIn(text, drawn)
+        refusal = self.refusal("plot_bench.py", normals)
+        self.assertIn("peak_share: null in every row: need another --metric", refusal)
+
     def test_memory_that_the_system_does_not_tell_is_left_out(self):
         result = json.loads(self.results["plot_bench.py"])
         for row in result["result"]["rows"]:

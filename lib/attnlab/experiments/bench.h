@@ -13,19 +13,21 @@
 namespace attnlab {
 
 // Measures how long attention takes, and how much memory. Threads are an option of the result here,
-// as they are nowhere else.
+// as they are nowhere else; calls that differ in them alone take turns, so that their ratio tells
+// of the threads and not of the hour.
 struct BenchOptions {
   std::vector<Index> n;
   std::vector<Index> d_k = {64};
   std::vector<BenchOperation> operation = {BenchOperation::attention};
   std::vector<Kernel> kernel;
+  std::vector<BenchBuffers> buffers = {BenchBuffers::fresh};
+  std::vector<Index> threads = {0};
   Index heads = 8;
   bool causal = false;
   std::optional<bool> weights;
   Index repeat = 5;
   double min_time = 0.3;
   std::uint64_t seed = 0;
-  Index threads = 0;
 
   static constexpr auto fields() {
     using O = BenchOptions;
@@ -34,11 +36,18 @@ struct BenchOptions {
               {.range = between<Index>(1, 1 << 24)}),
         field("d_k", &O::d_k, "widths of a head", {.range = between<Index>(1, 1 << 16)}),
         field("operation", &O::operation,
-              "attention on given Q, K, V; its backward pass, all three gradients; or multihead, "
-              "the layer with its projections, of width heads d_k"),
+              "attention on given Q, K, V; its backward pass, all three gradients; multihead, the "
+              "layer with its projections, of width heads d_k; or normals, which draws [heads, n, "
+              "d_k] of them"),
         field("kernel", &O::kernel,
               "as of attend, a row each: auto unless given, and without n too tiled beside full, "
               "so that both are seen"),
+        field("buffers", &O::buffers,
+              "where results go, a row each: fresh memory of each call, or warm, what the call "
+              "before has written (of multihead the matrices of its attention alone)"),
+        field("threads", &O::threads,
+              "numbers of threads, 0 for all cores, a row each; they take turns, call by call",
+              {.range = between<Index>(0, 1024)}),
         field("heads", &O::heads, "heads", {.range = between<Index>(1, 1 << 16)}),
         field("causal", &O::causal, "query i sees keys j <= i"),
         field("weights", &O::weights,
@@ -49,9 +58,7 @@ struct BenchOptions {
               {.range = between<Index>(1, 1000000)}),
         field("min_time", &O::min_time, "measure each row for so long at least",
               {.unit = "SECONDS", .range = between(0.0, 3600.0)}),
-        field("seed", &O::seed, "seed of the tensors, which are standard normal float32"),
-        field("threads", &O::threads, "threads to use, 0 for all cores",
-              {.range = between<Index>(0, 1024)}));
+        field("seed", &O::seed, "seed of the tensors, which are standard normal float32"));
   }
 };
 
@@ -61,11 +68,13 @@ struct BenchRow {
   Index n = 0, d_k = 0, heads = 0;
   bool causal = false, weights = false;
   Index threads = 0;
-  std::string kernel;
+  std::optional<std::string> kernel;
+  std::string buffers;
   Index calls = 0;
   double median_ms = 0, p25_ms = 0, p75_ms = 0, best_ms = 0;
-  double gflops = 0, peak_gflops = 0, peak_share = 0;
-  std::optional<double> peak_memory_mib;
+  std::optional<double> speedup, gflops;
+  double peak_gflops = 0;
+  std::optional<double> peak_share, values_per_second, peak_memory_mib;
 
   static constexpr auto fields() {
     using R = BenchRow;
@@ -75,21 +84,27 @@ struct BenchRow {
         field("heads", &R::heads, "heads"), field("causal", &R::causal, "whether under that mask"),
         field("weights", &R::weights, "whether the call gave the weights too"),
         field("threads", &R::threads, "threads that were used"),
-        field("kernel", &R::kernel, "auto is tiled, where the operation has it"),
+        field("kernel", &R::kernel, "auto is tiled; normals has none"),
+        field("buffers", &R::buffers, "whether the result went into fresh memory or warm"),
         field("calls", &R::calls, "calls measured"),
         field("median_ms", &R::median_ms,
-              "time of a call of the library, allocating and releasing its result included: the "
-              "memory of small results is warm, that of large ones comes anew from the system"),
+              "time of a call of the library; with fresh buffers allocating and releasing its "
+              "result included: the memory of small ones is warm all the same, that of large ones "
+              "comes anew from the system"),
         field("p25_ms", &R::p25_ms, "a quarter of the calls took less"),
         field("p75_ms", &R::p75_ms, "a quarter of the calls took more"),
         field("best_ms", &R::best_ms, "the shortest call"),
+        field("speedup", &R::speedup,
+              "best_ms of one thread over this one's; none where one thread was not asked for"),
         field("gflops", &R::gflops,
               "10^9 operations a second of the best call: 4 heads n^2 d_k, where causal times "
-              "(n + 1) / 2n; backward 2.5 of that; multihead 8 n (heads d_k)^2 more"),
+              "(n + 1) / 2n; backward 2.5 of that; multihead 8 n (heads d_k)^2 more; normals none"),
         field("peak_gflops", &R::peak_gflops,
-              "what multiply-adds in registers alone reach on these threads: the best of probes "
-              "between the calls"),
+              "what multiply-adds in registers alone reach on these threads: the best of many "
+              "probes between the calls and after them"),
         field("peak_share", &R::peak_share, "gflops / peak_gflops"),
+        field("values_per_second", &R::values_per_second,
+              "of normals: heads n d_k values in the time of the best call"),
         field("peak_memory_mib", &R::peak_memory_mib,
               "how far the first call took the memory of the process above what it had, the "
               "inputs included; none where the system does not tell"));
@@ -113,17 +128,21 @@ struct BenchResult {
 
   static constexpr auto fields() {
     using R = BenchResult;
-    return std::tuple(field("rows", &R::rows, "one an operation, d_k, n and kernel, in this order"),
-                      field("finding", &R::finding, "what was found, in a sentence"),
-                      group("", &R::status));
+    return std::tuple(
+        field("rows", &R::rows,
+              "one an operation, d_k, n, kernel, buffers and number of threads, in this order"),
+        field("finding", &R::finding, "what was found, in a sentence or two"),
+        group("", &R::status));
   }
 };
 
 // The calls that the options ask for, in the order of the rows. Throws InputError where there is
-// not the memory for one, and when weights are asked of the backward pass.
+// not the memory for one, and when an operation is asked for what it has not: weights of the
+// backward pass, or weights, a mask or a kernel of normals.
 std::vector<BenchCase> bench_cases(const BenchOptions& options);
 
-// The largest of the rows in a sentence, its fastest kernel against its slowest.
+// The largest of the rows in a sentence: its fastest kernel against its slowest, and what the
+// threads do.
 std::string bench_finding(const std::vector<BenchRow>& rows);
 
 // Throws InputError.

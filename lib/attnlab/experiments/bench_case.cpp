@@ -3,10 +3,12 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <vector>
 
-#include "attnlab/attention/scaled_dot_product_backward.h"
+#include "attnlab/attention/earlier_result.h"
 #include "attnlab/core/random.h"
+#include "attnlab/core/threads.h"
 
 namespace attnlab {
 namespace {
@@ -39,9 +41,16 @@ MultiHeadShape layer_of(const BenchCase& of) {
           .d_v = of.d_k};
 }
 
+// The result of that type, an empty one where there is another.
+template <class Result>
+Result& result_in(BenchOutcome& outcome) {
+  if (auto* result = std::get_if<Result>(&outcome)) return *result;
+  return outcome.emplace<Result>();
+}
+
 }  // namespace
 
-double bench_flops(const BenchCase& of) {
+std::optional<double> bench_flops(const BenchCase& of) {
   const auto n = static_cast<double>(of.n);
   const auto d_model = static_cast<double>(of.heads) * static_cast<double>(of.d_k);
   double flops = 4 * n * n * d_model;
@@ -53,6 +62,8 @@ double bench_flops(const BenchCase& of) {
       return 2.5 * flops;
     case BenchOperation::multihead:
       return flops + 8 * n * d_model * d_model;
+    case BenchOperation::normals:
+      return std::nullopt;
   }
   return flops;
 }
@@ -60,8 +71,9 @@ double bench_flops(const BenchCase& of) {
 std::uint64_t bench_bytes(const BenchCase& of) {
   // Tensors of heads n d_k numbers: q, k, v, output; with gradients grad_output and three more;
   // of a layer also x, the heads side by side, the output of the layer and what a projection gives
-  // before it is split.
-  const Index tensors = of.operation == BenchOperation::attention ? 4 : 8;
+  // before it is split. The values of normals are one such tensor.
+  Index tensors = of.operation == BenchOperation::attention ? 4 : 8;
+  if (of.operation == BenchOperation::normals) tensors = 1;
   std::uint64_t bytes = bytes_of({tensors, of.heads, of.n, of.d_k});
   if (of.operation == BenchOperation::multihead) {
     bytes = sum(bytes, bytes_of({4, of.heads, of.d_k, of.heads, of.d_k}));
@@ -71,12 +83,12 @@ std::uint64_t bench_bytes(const BenchCase& of) {
 }
 
 BenchCall::BenchCall(const BenchCase& of, std::uint64_t seed)
-    : case_(of), mask_(1, of.heads, of.n, of.n) {
+    : case_(of), seed_(seed), mask_(1, of.heads, of.n, of.n) {
   if (of.causal) mask_.set_causal();
   if (of.weights) want_.add("weights");
   settings_.scale = 1 / std::sqrt(static_cast<double>(of.d_k));
   settings_.kernel = of.kernel;
-  settings_.threads = of.threads;
+  if (of.operation == BenchOperation::normals) return;
   if (of.operation == BenchOperation::multihead) {
     x_ = drawn({1, of.n, of.heads * of.d_k}, seed, Stream::input_x);
     layer_ = draw_multi_head<float>(layer_of(of), Init::xavier_uniform, 1, seed);
@@ -91,16 +103,35 @@ BenchCall::BenchCall(const BenchCase& of, std::uint64_t seed)
   }
 }
 
-Tensor<float> BenchCall::operator()() const {
+void BenchCall::operator()(Index threads, BenchOutcome& outcome) const {
+  AttentionSettings settings = settings_;
+  settings.threads = threads;
   switch (case_.operation) {
     case BenchOperation::attention:
-      break;
+      return scaled_dot_product(q_, k_, v_, mask_, settings, want_,
+                                result_in<AttentionResult<float>>(outcome));
     case BenchOperation::backward:
-      return *scaled_dot_product_backward(q_, k_, v_, grad_output_, mask_, settings_).grad_q;
-    case BenchOperation::multihead:
-      return multi_head(x_, x_, x_, *layer_, mask_, settings_, want_).output;
+      return scaled_dot_product_backward(q_, k_, v_, grad_output_, mask_, settings,
+                                         {"grad_q", "grad_k", "grad_v"},
+                                         result_in<AttentionGradients<float>>(outcome));
+    case BenchOperation::multihead: {
+      constexpr const Past<float>* kNoPast = nullptr;
+      return multi_head(x_, x_, x_, *layer_, mask_, settings, want_, kNoPast,
+                        result_in<MultiHeadResult<float>>(outcome));
+    }
+    case BenchOperation::normals:
+      return draw_normals(threads, result_in<Tensor<float>>(outcome));
   }
-  return scaled_dot_product(q_, k_, v_, mask_, settings_, want_).output;
+}
+
+void BenchCall::draw_normals(Index threads, Tensor<float>& values) const {
+  const Shape shape{case_.heads, case_.n, case_.d_k};
+  if (values.shape() != shape) values = Tensor<float>::uninitialized(shape);
+  const auto length = static_cast<std::size_t>(case_.n * case_.d_k);
+  parallel_for(threads, case_.heads, [&](Index head) {
+    const auto of_head = values.values().subspan(static_cast<std::size_t>(head) * length, length);
+    fill_normal(of_head, seed_, Stream::input_x, static_cast<std::uint64_t>(head));
+  });
 }
 
 }  // namespace attnlab
