@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -28,18 +27,14 @@ DrawnCase<T> normal_case(Index n, Index m, Index d) {
   return drawn;
 }
 
-struct Errors {
-  double largest = 0, squares = 0;
-};
-
-inline Errors errors_of(const Tensor<float>& got, const Tensor<double>& truth) {
-  Errors errors;
+// The sum over all elements of the squares that they are off.
+inline double squares_off(const Tensor<float>& got, const Tensor<double>& truth) {
+  double squares = 0;
   for (Index i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got.data()[i]) - truth.data()[i]);
-    errors.largest = std::max(errors.largest, error);
-    errors.squares += error * error;
+    const double off = static_cast<double>(got[i]) - truth[i];
+    squares += off * off;
   }
-  return errors;
+  return squares;
 }
 
 }  // namespace attnlab::test
