@@ -17,8 +17,13 @@ all rounds too. Before anything is timed all have to agree on the output of atte
 attention, backward, multihead: `attnlab bench` as a process of its own, of which only the calls
 count, against calls in this process: full scores and softmax in NumPy, scaled_dot_product_attention
 and nn.MultiheadAttention in PyTorch, MultiHeadAttention of com.microsoft in ONNX Runtime (its
-inputs [1, n, heads d], as it wants them). variance, saturation: all of attnlab's process against
-the loop alone in NumPy and PyTorch. process: files in, file out, each a program with its imports.
+inputs [1, n, heads d], as it wants them). attention and weights: the [heads, n, n] weights too, by
+each contender into memory that it keeps. normals: float32 into such memory. variance, saturation:
+all of attnlab's process against the loop alone in NumPy and PyTorch. process: files in, file out,
+each a program with its imports.
+
+Below the table stands what attnlab alone is measured by: the normals it draws a second, two threads
+over one, and the memory that a long sequence takes beside what goes in and comes out.
 
 Exit code: 0 done, 2 nothing could be compared.
 """
@@ -35,7 +40,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from peer_works import HEADS, Comparison, InputError, Settings, measure, run
+from peer_works import HEADS, Alone, Comparison, InputError, Settings, measure, run
 
 BINARY = Path(__file__).resolve().parent.parent / "build" / "release" / "attnlab"
 # Name in the table: packages it takes.
@@ -67,7 +72,16 @@ def summary(work):
     return row
 
 
+def summary_alone(work):
+    return {
+        "name": work.name, "value": statistics.median(work.rounds), "unit": work.unit,
+        "rounds": work.rounds,
+    }  # fmt: skip
+
+
 def three_digits(value):
+    if value >= 1e6:
+        return f"{value:.3g}"
     return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
@@ -84,6 +98,15 @@ def markdown(rows, peers):
             of = row["contenders"].get(peer)
             cells.append(f"{three_digits(of['median_ms'])} ({of['ratio']:.2f})" if of else "")
         lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def markdown_alone(rows):
+    lines = ["| attnlab alone | |", "|---|---|"]
+    for row in rows:
+        told = row["value"] is not None
+        value = f"{three_digits(row['value'])} {row['unit']}" if told else "the system does not tell"
+        lines.append(f"| {row['name']} | {value.strip()} |")
     return "\n".join(lines)
 
 
@@ -105,7 +128,7 @@ def caption(result):
     missing = f"; not installed: {', '.join(result['missing'])}" if result["missing"] else ""
     return (
         f"{result['processor']}, {count(result['threads'], 'thread')}, float32, {HEADS} heads "
-        f"(1 in process), median of {count(result['rounds'], 'round')}; "
+        f"(1 in process, and where it is said), median of {count(result['rounds'], 'round')}; "
         f"{', '.join(versions)}{missing}."
     )
 
@@ -169,22 +192,26 @@ def compare(arguments):
         str(Path(arguments.binary).resolve()), arguments.threads, rounds,
         0.05 if arguments.quick else 0.2, arguments.quick,
     )  # fmt: skip
-    rows = []
+    rows, alone = [], []
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(modules, peers, settings, Path(folder))
         comparison.check()
         for work in comparison.works(lambda name: re.search(arguments.only, name)):
             measure(work, settings)
-            rows.append(summary(work))
-            print(markdown(rows[-1:], peers).splitlines()[-1], file=sys.stderr)
-    if not rows:
+            if isinstance(work, Alone):
+                alone.append(summary_alone(work))
+                print(markdown_alone(alone[-1:]).splitlines()[-1], file=sys.stderr)
+            else:
+                rows.append(summary(work))
+                print(markdown(rows[-1:], peers).splitlines()[-1], file=sys.stderr)
+    if not rows and not alone:
         raise InputError(f"--only: got {arguments.only}, no row has such a name")
     versions = {"attnlab": run([settings.binary, "--version"]).split()[-1]}
     packages = {"NumPy": "numpy", "PyTorch": "torch", "ONNX Runtime": "onnxruntime"}
     versions |= {peer: modules[packages[peer]].__version__ for peer in peers}
     return {
         "processor": processor(), "threads": arguments.threads, "rounds": rounds,
-        "versions": versions, "missing": missing, "rows": rows,
+        "versions": versions, "missing": missing, "rows": rows, "alone": alone,
     }  # fmt: skip
 
 
@@ -196,7 +223,9 @@ def main():
             print(json.dumps(result, indent=2))
         else:
             peers = [peer for peer in result["versions"] if peer != "attnlab"]
-            print(f"{markdown(result['rows'], peers)}\n\n{caption(result)}")
+            tables = [markdown(result["rows"], peers)] if result["rows"] else []
+            tables += [markdown_alone(result["alone"])] if result["alone"] else []
+            print("\n\n".join([*tables, caption(result)]))
     except InputError as error:
         print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         return 2

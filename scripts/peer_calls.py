@@ -25,6 +25,43 @@ def numpy_attention(np, q, k, v, causal):
     return call
 
 
+def numpy_weights(np, q, k, v, causal):
+    """The weights too, in arrays that are kept from call to call."""
+    scale = np.float32(q.shape[-1] ** -0.5)
+    hidden = np.triu(np.ones((q.shape[-2], k.shape[-2]), bool), 1) if causal else None
+    scaled, output = np.empty_like(q), np.empty((*q.shape[:-1], v.shape[-1]), np.float32)
+    weights = np.empty((*q.shape[:-1], k.shape[-2]), np.float32)
+
+    def call():
+        np.multiply(q, scale, out=scaled)
+        np.matmul(scaled, k.swapaxes(-1, -2), out=weights)
+        if causal:
+            weights[..., hidden] = -np.inf
+        softmax_rows(np, weights)
+        return np.matmul(weights, v, out=output), weights
+
+    return call
+
+
+def torch_weights(torch, q, k, v, causal):
+    """The same: scaled_dot_product_attention gives no weights."""
+    q, k, v = (torch.from_numpy(x) for x in (q, k, v))
+    scale = q.shape[-1] ** -0.5
+    hidden = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1) if causal else None
+    scores = torch.empty(*q.shape[:-1], k.shape[-2])
+    weights, output = torch.empty_like(scores), torch.empty(*q.shape[:-1], v.shape[-1])
+
+    def call():
+        with torch.inference_mode():
+            torch.matmul(q * scale, k.mT, out=scores)
+            if causal:
+                scores.masked_fill_(hidden, float("-inf"))
+            torch.softmax(scores, -1, out=weights)
+            return torch.matmul(weights, v, out=output), weights
+
+    return call
+
+
 def torch_attention(torch, q, k, v, causal):
     q, k, v = (torch.from_numpy(x)[None] for x in (q, k, v))
 
@@ -95,6 +132,16 @@ def numpy_layer(np, n, d_model, heads):
         return (weights @ v).swapaxes(0, 1).reshape(n, d_model) @ w_o
 
     return call
+
+
+def numpy_normals(np, count):
+    rng, values = np.random.default_rng(0), np.empty(count, np.float32)
+    return lambda: rng.standard_normal(count, np.float32, out=values)
+
+
+def torch_normals(torch, count):
+    values = torch.empty(count)
+    return values.normal_
 
 
 def numpy_variance(np, d_k, pairs):

@@ -82,6 +82,50 @@ class Peers(unittest.TestCase):
             ],
         )
 
+    def test_what_attnlab_alone_is_measured_by_has_a_table_of_its_own(self):
+        numbers = iter([1.5, 9.0, 1.75])
+        settings = works.Settings("", 1, 3, 0.0, True)
+        work = works.Alone("2 threads over 1", lambda _: next(numbers), "times as fast")
+        works.measure(work, settings)
+        self.assertEqual(peers.summary_alone(work)["value"], 1.75)
+        once = works.Alone("memory", lambda _: 3.25, "MiB", once=True)
+        works.measure(once, settings)
+        self.assertEqual(once.rounds, [3.25])
+        rows = [peers.summary_alone(work), peers.summary_alone(once)]
+        rows += [
+            {"name": "normals a second", "value": 1.3107e9, "unit": ""},
+            {"name": "memory elsewhere", "value": None, "unit": "MiB"},
+        ]
+        self.assertEqual(
+            peers.markdown_alone(rows).splitlines(),
+            [
+                "| attnlab alone | |",
+                "|---|---|",
+                "| 2 threads over 1 | 1.75 times as fast |",
+                "| memory | 3.25 MiB |",
+                "| normals a second | 1.31e+09 |",
+                "| memory elsewhere | the system does not tell |",
+            ],
+        )
+
+    def test_the_quick_rows_are_among_all_rows_or_of_small_sizes(self):
+        def names(quick):
+            settings = works.Settings("", 1, 1, 0.0, quick)
+            modules = {"numpy": None, "torch": True}
+            comparison = works.Comparison(modules, ["NumPy", "PyTorch"], settings, Path())
+            return [name for name, _ in comparison.makers()]
+
+        every, quick = names(False), names(True)
+        self.assertEqual(len(set(every)), len(every))
+        self.assertLess(set(quick), set(every))
+        self.assertFalse([name for name in quick if "8192" in name or "65536" in name])
+        for name in (
+            "attention, causal, n 8192, d 128, 1 head", "attention and weights, n 2048, d 64",
+            "backward, causal, n 2048, d 128", "backward, n 8192, d 64, 1 head", "normals, 2^20",
+            "normals a second", "memory beside inputs and output, n 65536, d 64, 1 head",
+        ):  # fmt: skip
+            self.assertIn(name, every)
+
     def test_the_caption_says_what_was_not_there(self):
         result = {
             "processor": "A Processor", "threads": 1, "rounds": 7, "missing": ["ONNX Runtime"],
@@ -135,6 +179,16 @@ class Peers(unittest.TestCase):
         for of in row["contenders"].values():
             self.assertEqual(len(of["rounds_ms"]), 2)
             self.assertGreater(of["median_ms"], 0)
+        self.assertEqual(result["alone"], [])
+        only = "^(normals|attention and weights, n 512)"
+        outcome = start(*arguments, "--only", only, python=python)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        result = json.loads(outcome.stdout)
+        names = [row["name"] for row in result["rows"]]
+        self.assertEqual(names, ["attention and weights, n 512, d 64", "normals, 2^20"])
+        self.assertNotIn("peak_share", result["rows"][1])
+        self.assertEqual([row["name"] for row in result["alone"]], ["normals a second"])
+        self.assertGreater(result["alone"][0]["value"], 1e6)
         outcome = start("--binary", binary, "--quick", "--only", "no such row", python=python)
         self.assertEqual(outcome.returncode, 2)
         self.assertIn("no row has such a name", outcome.stderr)
