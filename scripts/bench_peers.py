@@ -8,11 +8,12 @@
     uv run scripts/bench_peers.py          or: pip install numpy torch onnxruntime onnx, then run it
     scripts/bench_peers.py --quick --only "attention|multihead"
 
-Those that are installed take part; NumPy has to be. All of them take turns, round by round, since
-what else the machine does slows whoever is at work: only the ratio within a round means anything.
-In a round each makes calls until its time is up, and its best call counts; the table has the
-median time over the rounds and the median ratio to attnlab (2.0: attnlab is twice as fast), JSON
-all rounds too. Before anything is timed all have to agree on the output of attention.
+Without --quick it takes half an hour. Those that are installed take part; NumPy has to be. All of
+them take turns, round by round, since what else the machine does slows whoever is at work: only the
+ratio within a round means anything. In a round each makes calls until its time is up, and its best
+call counts; the table has the median time over the rounds and the median ratio to attnlab (2.0:
+attnlab is twice as fast), JSON all rounds too. Before anything is timed all have to agree on the
+output of attention, and on its weights.
 
 attention, backward, multihead: `attnlab bench` as a process of its own, of which only the calls
 count, against calls in this process: full scores and softmax in NumPy, scaled_dot_product_attention

@@ -12,14 +12,19 @@ def softmax_rows(np, scores):
     return scores
 
 
+def causal_bias(np, n, m, causal):
+    """-infinity above the diagonal: adding it is several times as fast as an index of booleans."""
+    return np.triu(np.full((n, m), -np.inf, np.float32), 1) if causal else None
+
+
 def numpy_attention(np, q, k, v, causal):
     scale = np.float32(q.shape[-1] ** -0.5)
-    hidden = np.triu(np.ones((q.shape[-2], k.shape[-2]), bool), 1) if causal else None
+    bias = causal_bias(np, q.shape[-2], k.shape[-2], causal)
 
     def call():
         scores = (q * scale) @ k.swapaxes(-1, -2)
         if causal:
-            scores[..., hidden] = -np.inf
+            scores += bias
         return softmax_rows(np, scores) @ v
 
     return call
@@ -28,7 +33,7 @@ def numpy_attention(np, q, k, v, causal):
 def numpy_weights(np, q, k, v, causal):
     """The weights too, in arrays that are kept from call to call."""
     scale = np.float32(q.shape[-1] ** -0.5)
-    hidden = np.triu(np.ones((q.shape[-2], k.shape[-2]), bool), 1) if causal else None
+    bias = causal_bias(np, q.shape[-2], k.shape[-2], causal)
     scaled, output = np.empty_like(q), np.empty((*q.shape[:-1], v.shape[-1]), np.float32)
     weights = np.empty((*q.shape[:-1], k.shape[-2]), np.float32)
 
@@ -36,7 +41,7 @@ def numpy_weights(np, q, k, v, causal):
         np.multiply(q, scale, out=scaled)
         np.matmul(scaled, k.swapaxes(-1, -2), out=weights)
         if causal:
-            weights[..., hidden] = -np.inf
+            np.add(weights, bias, out=weights)
         softmax_rows(np, weights)
         return np.matmul(weights, v, out=output), weights
 
