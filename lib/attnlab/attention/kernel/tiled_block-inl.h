@@ -11,7 +11,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -225,21 +224,23 @@ class TiledBlock {
       }
       multiply_keys(r, rows, {plain, columns}, scores_, StoreWeights<T, true>{state_, scores_});
     }
-    bool again = false;
+    unsigned again = 0;  // a bit a row
     for (Index x = 0; x < rows; ++x) {
-      fits_[x] = is_within(state_, x, slack_);
-      if (fits_[x]) add_sums(r + x, state_.sums + x * kLane);
-      again = again || !fits_[x];
+      if (is_within(state_, x, slack_)) {
+        add_sums(r + x, state_.sums + x * kLane);
+      } else {
+        again |= 1U << x;
+      }
     }
-    if (again) weigh_again(r, rows, keys, begins);
+    if (again != 0) weigh_again(r, rows, keys, begins, again);
   }
 
-  // Rows of a group, from their scores once more: those that do not fit what they were taken for.
-  HWY_NOINLINE void weigh_again(Index r, Index rows, KeyRange keys, bool begins) {
+  // Rows of a group, from their scores once more.
+  HWY_NOINLINE void weigh_again(Index r, Index rows, KeyRange keys, bool begins, unsigned which) {
     const Index columns = round_up(keys.last - keys.first, kLanes<T>);
     multiply_keys(r, rows, {0, columns}, again_, Store{});
     for (Index x = 0; x < rows; ++x) {
-      if (fits_[x]) continue;
+      if ((which >> x & 1) == 0) continue;
       std::copy_n(again_.row(x), columns, scores_.row(x));
       if (begins) row(r + x).reference = kNone;
       weigh_row(r + x, scores_.row(x), keys);
@@ -386,7 +387,6 @@ class TiledBlock {
   View<T> scores_{};     // [kRows, kTileKeys], see kScoreStride
   View<T> again_{};      // the like, see weigh_again
   GroupState<T> state_{};
-  std::array<bool, kRows> fits_{};
   View<T> output_{};            // [rows, padded_width], from a row's first keys on
   View<T> sums_{};              // [rows, lanes], added up at the end
   T* packed_values_ = nullptr;  // [kTileKeys, padded_width]
