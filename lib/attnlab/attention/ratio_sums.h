@@ -55,8 +55,8 @@ ScaledPowers scaled_powers(const double* ratios, std::size_t n, double scale);
 inline constexpr std::size_t kSecularSums = 8;
 std::array<double, kSecularSums> secular_sums(const double* ratios, std::size_t n, double x);
 
-// Writes the ratios of at most `limit` to `small`, where there is room for padded_length(n), in
+// Writes the ratios of at most `limit` to `to`, where there is room for padded_length(n), in
 // their order; their number.
-std::size_t small_ratios(const double* ratios, std::size_t n, double limit, double* small);
+std::size_t small_ratios(const double* ratios, std::size_t n, double limit, double* to);
 
 }  // namespace attnlab
