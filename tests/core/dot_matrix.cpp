@@ -6,23 +6,14 @@
 #include <hwy/targets.h>
 
 #include <bit>
-#include <cmath>
 #include <vector>
 
 #include "attnlab/core/random.h"
 #include "catch.h"
+#include "core/wide_entries.h"
 
 namespace attnlab {
 namespace {
-
-// Entries of many magnitudes, so that every order of sums has other bits.
-std::vector<float> entries(std::size_t count, Stream stream) {
-  std::vector<float> values(count), powers(count);
-  fill_normal(values, 5, stream, 0);
-  fill_normal(powers, 5, stream, 1);
-  for (std::size_t i = 0; i < count; ++i) values[i] *= std::exp2(10 * powers[i]);
-  return values;
-}
 
 double in_runs(const double* a, const float* b, std::size_t length) {
   double sum = 0;
@@ -38,8 +29,8 @@ double in_runs(const double* a, const float* b, std::size_t length) {
 
 // Entries whose bits are not those of a plain sum; those beside the rows have to stay.
 int different(std::size_t rows, std::size_t columns, std::size_t length) {
-  const std::vector<float> narrow = entries(rows * length, Stream::input_q);
-  const std::vector<float> b = entries(columns * length, Stream::input_k);
+  const std::vector<float> narrow = test::wide_entries(rows * length, Stream::input_q);
+  const std::vector<float> b = test::wide_entries(columns * length, Stream::input_k);
   const std::vector<double> a(narrow.begin(), narrow.end());
   const std::size_t stride = columns + 2;
   std::vector<double> out(rows * stride, -7);

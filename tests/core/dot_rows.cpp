@@ -5,27 +5,18 @@
 #include <hwy/targets.h>
 
 #include <bit>
-#include <cmath>
 #include <vector>
 
 #include "attnlab/core/dot.h"
 #include "attnlab/core/random.h"
 #include "catch.h"
+#include "core/wide_entries.h"
 
 namespace attnlab {
 namespace {
 
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-// Entries of many magnitudes, so that every order of sums has other bits.
-std::vector<float> entries(std::size_t count, Stream stream) {
-  std::vector<float> values(count), powers(count);
-  fill_normal(values, 4, stream, 0);
-  fill_normal(powers, 4, stream, 1);
-  for (std::size_t i = 0; i < count; ++i) values[i] *= std::exp2(10 * powers[i]);
-  return values;
 }
 
 TEST_CASE("dot products of rows have the bits of one dot product each, on every target") {
@@ -37,8 +28,8 @@ TEST_CASE("dot products of rows have the bits of one dot product each, on every 
          {1u, 2u, 3u, 7u, 8u, 15u, 16u, 17u, 31u, 32u, 33u, 64u, 100u, 1001u}) {
       INFO(length);
       constexpr std::size_t kRows = 7;
-      const std::vector<float> a = entries(kRows * length, Stream::input_q);
-      const std::vector<float> b = entries(kRows * length, Stream::input_k);
+      const std::vector<float> a = test::wide_entries(kRows * length, Stream::input_q);
+      const std::vector<float> b = test::wide_entries(kRows * length, Stream::input_k);
       std::vector<double> own(kRows), first(kRows);
       dot_of_rows(a, b, length, own);
       dot_with_rows(std::span(a).first(length), b, first);

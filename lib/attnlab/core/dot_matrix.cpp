@@ -7,21 +7,14 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 // After foreach_target.h, which includes this file once more for each target.
+#include "attnlab/core/double_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_HAVE_SCALABLE
-using Doubles = hn::CappedTag<double, 1>;
-#else
-using Doubles = hn::ScalableTag<double>;
-#endif
 // A panel is this many rows of b side by side, one a lane.
-constexpr std::size_t kPanel = 16;
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
-constexpr std::size_t kVectors = kPanel / kLanes;
-static_assert(kVectors >= 1 && kPanel % kLanes == 0);
+constexpr std::size_t kPanel = kSixteen;
 // Rows of a at once: as many sums as 16 registers hold beside what is multiplied.
 constexpr std::size_t kTogether = std::max<std::size_t>(1, 12 / kVectors);
 // Of what is left, before a row alone: its few sums wait for one another.

@@ -8,21 +8,14 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 // After foreach_target.h, which includes this file once more for each target.
+#include "attnlab/core/double_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnlab::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The parts of dot's sum, in vectors.
-#if HWY_HAVE_SCALABLE
-using Doubles = hn::CappedTag<double, 1>;
-#else
-using Doubles = hn::ScalableTag<double>;
-#endif
-constexpr std::size_t kParts = 16;
-constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
-constexpr std::size_t kVectors = kParts / kLanes;
-static_assert(kVectors >= 1 && kParts % kLanes == 0);
+// The parts of dot's sum.
+constexpr std::size_t kParts = kSixteen;
 
 HWY_INLINE hn::Vec<Doubles> widened(const float* from) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), from));

@@ -84,6 +84,7 @@ struct AddTo {
     }
   }
 };
+
 // C [rows, vectors lanes] of A [rows, depth] B [depth, vectors lanes], A a view or the transpose of
 // one, B packed: its rows are kPanel apart from each other. Sums run over the depth in order, one
 // fused multiply-add each; `finish` takes them.

@@ -11,11 +11,6 @@
 namespace attnlab {
 namespace {
 
-template <class T>
-bool all_finite(std::span<const T> values) {
-  return std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
-}
-
 // The largest magnitude, or infinity or NaN where there is one: the bits of numbers without their
 // sign are in the order of their magnitudes, and compilers compare whole numbers in vectors.
 template <class T>
@@ -41,7 +36,7 @@ Values<T>::Values(const Tensor<T>& v) : v_(v), largest_(largest_magnitude(v.valu
   non_finite_rows_.resize(static_cast<std::size_t>(v.shape().matrices()));
   for (Index row = 0; row < v.shape().matrices() * rows; ++row) {
     const std::span<T> values(finite_->data() + row * columns, static_cast<std::size_t>(columns));
-    if (all_finite<T>(values)) continue;
+    if (std::isfinite(largest_magnitude<T>(values))) continue;
     non_finite_rows_[static_cast<std::size_t>(row / rows)].push_back(row % rows);
     std::replace_if(
         values.begin(), values.end(), [](T value) { return !std::isfinite(value); }, T(0));
