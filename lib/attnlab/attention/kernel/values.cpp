@@ -1,32 +1,13 @@
 #include "attnlab/attention/kernel/values.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
+#include <span>
 #include <utility>
 
+#include "attnlab/attention/kernel/largest_magnitude.h"
+
 namespace attnlab {
-namespace {
-
-// The largest magnitude, or infinity or NaN where there is one: the bits of numbers without their
-// sign are in the order of their magnitudes, and compilers compare whole numbers in vectors.
-template <class T>
-T largest_magnitude(std::span<const T> values) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
-  Bits largest = 0;
-  for (const T value : values) {
-    const Bits bits = std::bit_cast<Bits>(value) & kMagnitude;
-    largest = bits > largest ? bits : largest;
-  }
-  return std::bit_cast<T>(largest);
-}
-
-}  // namespace
-
 template <class T>
 Values<T>::Values(const Tensor<T>& v) : v_(v), largest_(largest_magnitude(v.values())) {
   if (std::isfinite(largest_)) return;
@@ -36,7 +17,7 @@ Values<T>::Values(const Tensor<T>& v) : v_(v), largest_(largest_magnitude(v.valu
   non_finite_rows_.resize(static_cast<std::size_t>(v.shape().matrices()));
   for (Index row = 0; row < v.shape().matrices() * rows; ++row) {
     const std::span<T> values(finite_->data() + row * columns, static_cast<std::size_t>(columns));
-    if (std::isfinite(largest_magnitude<T>(values))) continue;
+    if (std::isfinite(largest_magnitude(std::span<const T>(values)))) continue;
     non_finite_rows_[static_cast<std::size_t>(row / rows)].push_back(row % rows);
     std::replace_if(
         values.begin(), values.end(), [](T value) { return !std::isfinite(value); }, T(0));
