@@ -19,6 +19,7 @@
 #include "attnlab/attention/kernel/backward_columns-inl.h"
 #include "attnlab/attention/kernel/backward_tiled.h"
 #include "attnlab/attention/kernel/dropout.h"
+#include "attnlab/attention/kernel/row_keys.h"
 #include "attnlab/attention/kernel/softcap.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 
@@ -40,16 +41,8 @@ class BackwardMask {
       : call_(call),
         block_(block),
         query_matrix_(block.b * call.mask.heads() + block.h),
-        left_out_(left_out) {
-    keys_ = {call.mask.keys(), 0};
-    for (Index r = 0; r < block.rows; ++r) {
-      KeyRange& row = ranges_[at(r)];
-      row = call.mask.key_range(block.b, block.first + r);
-      if (row.empty()) row = {};
-      if (row.empty()) continue;
-      keys_ = {std::min(keys_.first, row.first), std::max(keys_.last, row.last)};
-    }
-    if (keys_.empty()) keys_ = {};
+        left_out_(left_out),
+        row_keys_(call.mask, block) {
     find_non_finite(call.q.non_finite_rows(query_matrix_));
     find_non_finite(call.grad_output.non_finite_rows(query_matrix_));
     find_non_finite_keys(call.k.non_finite_rows(key_matrix), LeftOut::all);
@@ -57,7 +50,7 @@ class BackwardMask {
   }
 
   // The keys that some row of the block may see.
-  KeyRange keys() const { return keys_; }
+  KeyRange keys() const { return row_keys_.all(); }
   LeftOut left_out(Index r) const { return left_out_[r]; }
   void leave_out(Index r, LeftOut what) { left_out_[r] = std::max(left_out_[r], what); }
 
@@ -107,7 +100,7 @@ class BackwardMask {
   void find_non_finite_keys(const std::vector<Index>& keys, LeftOut what) {
     if (keys.empty()) return;
     for (Index r = 0; r < block_.rows; ++r) {
-      const KeyRange range = ranges_[at(r)];
+      const KeyRange range = row_keys_.of(r);
       const auto first = std::lower_bound(keys.begin(), keys.end(), range.first);
       const auto last = std::lower_bound(first, keys.end(), range.last);
       const bool sees = std::any_of(first, last, [&](Index j) {
@@ -120,8 +113,9 @@ class BackwardMask {
 
   // Keys of a tile in the range of row r; empty ones begin in the tile too.
   KeyRange seen_of(Index r, KeyRange tile) const {
-    return {std::clamp(ranges_[at(r)].first, tile.first, tile.last),
-            std::clamp(ranges_[at(r)].last, tile.first, tile.last)};
+    const KeyRange range = row_keys_.of(r);
+    return {std::clamp(range.first, tile.first, tile.last),
+            std::clamp(range.last, tile.first, tile.last)};
   }
 
   // Linear biases of a tile, but for the open keys, which stand nowhere.
@@ -155,8 +149,7 @@ class BackwardMask {
   const RowBlock& block_;
   Index query_matrix_;
   LeftOut* left_out_;
-  KeyRange keys_;
-  std::array<KeyRange, kBackwardRows> ranges_;
+  RowKeys row_keys_;
   alignas(64) std::array<T, kBackwardRows> first_, last_, self_;
   std::array<T, kBackwardKeys> row_;
   std::array<std::uint8_t, kBackwardKeys> seen_{};

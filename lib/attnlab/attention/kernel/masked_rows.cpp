@@ -6,26 +6,12 @@
 #include "attnlab/attention/kernel/masked_softmax.h"
 
 namespace attnlab {
-namespace {
-
-KeyRange keys_of_block(const Mask& mask, const RowBlock& block) {
-  KeyRange all{mask.keys(), 0};
-  for (Index r = 0; r < block.rows; ++r) {
-    const KeyRange row = mask.key_range(block.b, block.first + r);
-    if (row.empty()) continue;
-    all = {std::min(all.first, row.first), std::max(all.last, row.last)};
-  }
-  return all.empty() ? KeyRange{} : all;
-}
-
-}  // namespace
-
 template <class T>
 MaskedRows<T>::MaskedRows(const Mask& mask, const RowBlock& block)
     : mask_(mask),
       block_(block),
-      keys_(keys_of_block(mask, block)),
-      seen_(static_cast<std::size_t>(keys_.last - keys_.first)),
+      row_keys_(mask, block),
+      seen_(static_cast<std::size_t>(key_count())),
       bias_(mask.has_additive() ? seen_.size() : 0) {}
 
 template <class T>
@@ -33,10 +19,9 @@ SeenKeys MaskedRows<T>::mask(Index r, std::span<T> scores) {
   constexpr T kHidden = -std::numeric_limits<T>::infinity();
   SeenKeys keys;
   keys.query = block_.first + r;
-  const KeyRange range = mask_.key_range(block_.b, keys.query);
-  // Of a row without keys, the range may lie anywhere.
+  const KeyRange range = row_keys_.of(r);
   if (!range.empty()) {
-    keys.first = static_cast<std::size_t>(range.first - keys_.first);
+    keys.first = static_cast<std::size_t>(range.first - this->keys().first);
     keys.count = static_cast<std::size_t>(range.last - range.first);
   }
   if (mask_.has_alibi()) {
@@ -46,7 +31,7 @@ SeenKeys MaskedRows<T>::mask(Index r, std::span<T> scores) {
     const std::span<std::uint8_t> seen = std::span(seen_).first(keys.count);
     const std::span<T> bias = std::span(bias_).first(std::min(bias_.size(), keys.count));
     const std::span<T> row = keys.part(scores);
-    mask_.read_row(block_.b, block_.h, keys.query, range.empty() ? KeyRange{} : range, seen, bias);
+    mask_.read_row(block_.b, block_.h, keys.query, range, seen, bias);
     for (std::size_t x = 0; x < bias.size(); ++x) row[x] += bias[x];
     for (std::size_t x = 0; x < row.size(); ++x) row[x] = seen[x] != 0 ? row[x] : kHidden;
     keys.seen = seen;
@@ -66,7 +51,7 @@ void MaskedRows<T>::drop(const SeenKeys& keys, std::span<T> row,
                          const AttentionSettings& settings) const {
   if (settings.dropout == 0) return;
   const Index row_index = (block_.b * mask_.heads() + block_.h) * mask_.queries() + keys.query;
-  drop_weights(keys.part(row), keys_.first + static_cast<Index>(keys.first), row_index,
+  drop_weights(keys.part(row), this->keys().first + static_cast<Index>(keys.first), row_index,
                settings.dropout, settings.seed);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnlab/attention/kernel/row_block.h"
+#include "attnlab/attention/kernel/row_keys.h"
 #include "attnlab/attention/mask.h"
 #include "attnlab/attention/scaled_dot_product.h"
 
@@ -42,8 +43,8 @@ class MaskedRows {
   MaskedRows(const Mask& mask, const RowBlock& block);
 
   // The keys that some row of the block may see; no product is needed beside them.
-  KeyRange keys() const { return keys_; }
-  Index key_count() const { return keys_.last - keys_.first; }
+  KeyRange keys() const { return row_keys_.all(); }
+  Index key_count() const { return keys().last - keys().first; }
 
   // Adds the biases to the scores of row r, and selects -infinity where a key is masked. The spans
   // returned hold until the next row is masked.
@@ -57,7 +58,7 @@ class MaskedRows {
  private:
   const Mask& mask_;
   const RowBlock& block_;
-  KeyRange keys_;
+  RowKeys row_keys_;
   std::vector<std::uint8_t> seen_;  // of the row at hand
   std::vector<T> bias_;
 };
