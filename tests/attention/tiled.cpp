@@ -182,5 +182,20 @@ TEST_CASE("a score of -infinity is no empty row, and NaN outside the mask is not
   CHECK(result.empty_rows == 0);
 }
 
+TEST_CASE("rows that see no key are counted once, where their group's keys end with a tile too") {
+  constexpr Index kKeys = 300;
+  for (const Index offset : {0, 249, 250, 251}) {  // the first six see up to 256 keys with 250
+    auto drawn = normal_case<float>(12, kKeys, 16);
+    drawn.mask.set_causal();
+    drawn.mask.set_offset(offset);
+    Tensor<bool> seen({1, 1, 12, kKeys});
+    for (Index i = 0; i < seen.size(); ++i) seen[i] = i / kKeys != 0;
+    drawn.mask.set_boolean(seen);
+    INFO("offset " << offset);
+    CHECK(attend_with(drawn, Kernel::tiled, {"weights"}).empty_rows ==
+          attend_with(drawn, Kernel::full, {"weights"}).empty_rows);
+  }
+}
+
 }  // namespace
 }  // namespace attnlab

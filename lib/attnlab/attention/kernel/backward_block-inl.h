@@ -17,6 +17,7 @@
 #include "attnlab/attention/kernel/backward_columns-inl.h"
 #include "attnlab/attention/kernel/backward_mask-inl.h"
 #include "attnlab/attention/kernel/backward_tiled.h"
+#include "attnlab/attention/kernel/pack-inl.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 #include "attnlab/attention/kernel/workspace.h"
 

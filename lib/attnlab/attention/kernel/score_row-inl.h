@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attnlab/attention/kernel/exp-inl.h"
@@ -78,6 +79,11 @@ HWY_INLINE void add_linear_bias(T* HWY_RESTRICT scores, Index columns, T self, T
     const auto distance = hn::Abs(hn::Sub(hn::Set(d, self - static_cast<T>(j)), lanes));
     hn::Store(hn::NegMulAdd(factor, distance, hn::Load(d, scores + j)), d, scores + j);
   }
+}
+
+template <class T>
+bool has_nan(const T* scores, Index count) {
+  return std::any_of(scores, scores + count, [](T score) { return std::isnan(score); });
 }
 
 }  // namespace attnlab::HWY_NAMESPACE

@@ -85,6 +85,38 @@ struct AddTo {
   }
 };
 
+// Divided by the row's divisor [rows, lanes], which is the end of a softmax.
+template <class T>
+struct StoreQuotient {
+  const T* divisors;
+
+  template <class D, class V, int vectors>
+  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int r, T* into) const {
+    const V divisor = hn::Load(d, divisors + r * kLanes<T>);
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) {
+      hn::StoreU(hn::Div(sums[j], divisor), d, into + j * kLanes<T>);
+    }
+  }
+};
+// Added before to the row of `earlier` that is to end in `quotients`.
+template <class T>
+struct AddAndStoreQuotient {
+  const T* divisors;
+  View<T> earlier, quotients;
+
+  template <class D, class V, int vectors>
+  HWY_INLINE void operator()(D d, const V (&sums)[vectors], int r, T* into) const {
+    const V divisor = hn::Load(d, divisors + r * kLanes<T>);
+    const T* from = earlier.row(r) + (into - quotients.row(r));
+    HWY_UNROLL(4)
+    for (int j = 0; j < vectors; ++j) {
+      const V sum = hn::Add(hn::LoadU(d, from + j * kLanes<T>), sums[j]);
+      hn::StoreU(hn::Div(sum, divisor), d, into + j * kLanes<T>);
+    }
+  }
+};
+
 // C [rows, vectors lanes] of A [rows, depth] B [depth, vectors lanes], A a view or the transpose of
 // one, B packed: its rows are kPanel apart from each other. Sums run over the depth in order, one
 // fused multiply-add each; `finish` takes them.
@@ -154,6 +186,14 @@ void multiply_rows(Index rows, Left a, View<const T> b, Index panel_step, Index 
   }
 }
 
+// Rows of the next group, where so many are left. Three or fewer would leave the multipliers
+// waiting, and so the last two groups share what is left.
+inline Index rows_of_group(Index left) {
+  constexpr Index kEnough = 4;
+  if (left <= kRows) return left;
+  return left - kRows < kEnough ? (left + 1) / 2 : kRows;
+}
+
 // The same for any number of rows.
 template <class T, class Left, class Finish>
 void multiply_all_rows(Index rows, Left a, View<const T> b, Index panel_step, Index depth,
@@ -175,47 +215,6 @@ View<const T> padded_rows(View<const T> rows, Index count, Index width, Index pa
     std::fill(row + width, row + padded, T(0));
   }
   return {into, padded};
-}
-
-// Packs `count` rows of k [count, depth], times `scale`, as the columns of panels: panel p holds
-// rows p kPanel.. as [depth, kPanel], those beyond `count` as 0.
-template <class T>
-void pack_transposed(View<const T> k, Index count, Index depth, T scale, T* HWY_RESTRICT panels) {
-  for (Index first = 0; first < count; first += kPanel<T>) {
-    T* HWY_RESTRICT panel = panels + first * depth;
-    for (Index g = 0; g < kPanel<T>; g += std::min<Index>(4, kPanel<T>)) {
-      Index done = 0;
-#if HWY_TARGET != HWY_SCALAR
-      // Four rows at a time, interleaved in registers.
-      if (first + g + 4 <= count && kPanel<T> % 4 == 0) {
-        const hn::ScalableTag<T> d;
-        const hn::CappedTag<T, 4> four;
-        constexpr Index kLane = kLanes<T>;
-        const auto factor = hn::Set(d, scale);
-        const T* row = k.row(first + g);
-        HWY_ALIGN T mixed[4 * kLane];
-        for (; done + kLane <= depth; done += kLane) {
-          hn::StoreInterleaved4(hn::Mul(factor, hn::LoadU(d, row + done)),
-                                hn::Mul(factor, hn::LoadU(d, row + k.stride + done)),
-                                hn::Mul(factor, hn::LoadU(d, row + 2 * k.stride + done)),
-                                hn::Mul(factor, hn::LoadU(d, row + 3 * k.stride + done)), d, mixed);
-          for (Index i = 0; i < kLane; ++i) {
-            for (Index j = 0; j < 4; j += hn::MaxLanes(four)) {
-              hn::StoreU(hn::LoadU(four, mixed + 4 * i + j), four,
-                         panel + (done + i) * kPanel<T> + g + j);
-            }
-          }
-        }
-      }
-#endif
-      for (Index i = done; i < depth; ++i) {
-        for (Index j = 0; j < std::min<Index>(4, kPanel<T>); ++j) {
-          const Index row = first + g + j;
-          panel[i * kPanel<T> + g + j] = row < count ? k.row(row)[i] * scale : T(0);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace attnlab::HWY_NAMESPACE

@@ -11,7 +11,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numbers>
 #include <vector>
@@ -22,6 +21,8 @@
 #include "attnlab/attention/kernel/exp-inl.h"
 #include "attnlab/attention/kernel/kept_weights-inl.h"
 #include "attnlab/attention/kernel/non_finite-inl.h"
+#include "attnlab/attention/kernel/pack-inl.h"
+#include "attnlab/attention/kernel/row_keys.h"
 #include "attnlab/attention/kernel/score_row-inl.h"
 #include "attnlab/attention/kernel/tile-inl.h"
 #include "attnlab/attention/kernel/weigh-inl.h"
@@ -48,14 +49,15 @@ class TiledBlock {
         adjusts_(natural_ || call.mask.has_elementwise()),
         scale_(static_cast<T>(call.settings.scale * (natural_ ? 1 : std::numbers::log2e))),
         slack_(adjusts_ || call.v.largest() > T(0x1p64) ? 0 : 24),
+        row_keys_(call.mask, block),
+        keys_(row_keys_.all()),
         rows_(static_cast<std::size_t>(block.rows)),
         writer_(result.weights ? result.weights->shape().size() : 0) {
-    find_keys();
     take_memory();
   }
 
   ZeroRows attend() {
-    if (keys_.empty()) finish_rows(0, block_.rows);
+    if (keys_.empty()) finish_rows(0, block_.rows, false);
     for (Index tile = keys_.first / kTileKeys * kTileKeys; tile < keys_.last; tile += kTileKeys) {
       attend_tile({tile, std::min(keys_.last, tile + kTileKeys)});
     }
@@ -68,29 +70,13 @@ class TiledBlock {
 
   // What is known of a query between tiles.
   struct Row {
-    KeyRange keys;
-    T reference = kNone;  // what its scores are taken less
-    bool sees_key = false;
+    T reference = kNone;    // what its scores are taken less
+    bool sees_key = false;  // under a mask of elements
     bool is_nan = false;
   };
 
   Row& row(Index r) { return rows_[static_cast<std::size_t>(r)]; }
   const Row& row(Index r) const { return rows_[static_cast<std::size_t>(r)]; }
-
-  void find_keys() {
-    keys_ = {call_.mask.keys(), 0};
-    for (Index r = 0; r < block_.rows; ++r) {
-      Row& of = row(r);
-      of.keys = call_.mask.key_range(block_.b, block_.first + r);
-      if (of.keys.empty()) {
-        of.keys = {};
-        continue;
-      }
-      of.sees_key = !call_.mask.has_elementwise();
-      keys_ = {std::min(keys_.first, of.keys.first), std::max(keys_.last, of.keys.last)};
-    }
-    if (keys_.first >= keys_.last) keys_ = {};
-  }
 
   void take_memory() {
     const Index first_tile = keys_.first / kTileKeys;
@@ -115,10 +101,7 @@ class TiledBlock {
     std::fill_n(sums_.data, block_.rows * kLanes<T>, T(0));
   }
 
-  View<const T> queries(Index r) const {
-    return {call_.q.data() + (query_matrix_ * call_.mask.queries() + block_.first + r) * depth_,
-            depth_};
-  }
+  View<const T> queries(Index r) const { return {call_.q.data() + query(r) * depth_, depth_}; }
 
   void attend_tile(KeyRange tile) {
     const Index count = tile.last - tile.first;
@@ -129,33 +112,23 @@ class TiledBlock {
         padded_rows<T>({v, width_}, count, width_, padded_width_, packed_values_);
     for (Index r = 0, rows = 0; r < block_.rows; r += rows) {
       rows = rows_of_group(block_.rows - r);
-      // Keys of the tile that some row of the group sees.
-      Index last = tile.first, first = tile.last;
-      for (Index x = r; x < r + rows; ++x) {
-        if (row(x).keys.empty()) continue;
-        first = std::min(first, row(x).keys.first);
-        last = std::max(last, row(x).keys.last);
+      const KeyRange seen = row_keys_.of_rows(r, rows);
+      if (seen.empty()) {
+        if (tile.first <= keys_.first) finish_rows(r, rows, false);
+      } else if (std::max(seen.first, tile.first) < std::min(seen.last, tile.last)) {
+        const bool is_first = seen.first >= tile.first, is_last = seen.last <= tile.last;
+        const KeyRange keys{tile.first, std::min(seen.last, tile.last)};
+        const bool is_divided = attend_group(r, rows, keys, values, is_first, is_last);
+        if (is_last) finish_rows(r, rows, is_divided);
       }
-      last = std::min(last, tile.last);
-      if (std::max(first, tile.first) < last) {
-        attend_group(r, rows, {tile.first, last}, values, first >= tile.first);
-      }
-      // Not after all groups: so the divider works beside the products of the next.
-      if (tile.last == keys_.last) finish_rows(r, rows);
     }
   }
 
-  // Queries of the next group, where so many are left. Three or fewer would leave the multipliers
-  // waiting, and so the last two groups share what is left.
-  static Index rows_of_group(Index left) {
-    constexpr Index kEnough = 4;
-    if (left <= kRows) return left;
-    return left - kRows < kEnough ? (left + 1) / 2 : kRows;
-  }
-
   // Scores of `rows` queries from r on with the keys, weights, and their share of the output, which
-  // is what was not there before with the first keys.
-  void attend_group(Index r, Index rows, KeyRange keys, View<const T> values, bool is_first) {
+  // is what was not there before with the first keys. Whether with the last ones the output is
+  // divided and in its place.
+  bool attend_group(Index r, Index rows, KeyRange keys, View<const T> values, bool is_first,
+                    bool is_last) {
     const Index count = keys.last - keys.first;
     const Index plain = plain_columns(r, rows, keys);
     if (plain > 0) {
@@ -167,14 +140,40 @@ class TiledBlock {
     if (result_.weights || call_.settings.dropout > 0) {
       for (Index x = 0; x < rows; ++x) keep_weights(r + x, scores_.row(x), keys);
     }
-    const View<const T> weights{scores_.data, scores_.stride};
-    const View<T> output = output_.from_row(r);
-    if (is_first) {
-      multiply_rows<T>(rows, weights, values, kPanel<T>, count, padded_width_, output, Store{});
+    const bool divides = is_last && have_quotients(r, rows);
+    const View<T> sums = output_.from_row(r);
+    const auto multiply = [&](View<T> into, auto finish) {
+      multiply_rows<T>(rows, View<const T>{scores_.data, scores_.stride}, values, kPanel<T>, count,
+                       padded_width_, into, finish);
+    };
+    // Beside the products of the next panel the divider costs next to nothing.
+    if (divides && is_first) {
+      multiply(output_of(r), StoreQuotient<T>{state_.sums});
+    } else if (divides) {
+      multiply(output_of(r), AddAndStoreQuotient<T>{state_.sums, sums, output_of(r)});
+    } else if (is_first) {
+      multiply(sums, Store{});
     } else {
-      multiply_rows<T>(rows, weights, values, kPanel<T>, count, padded_width_, output, AddTo{});
+      multiply(sums, AddTo{});
     }
+    return divides;
   }
+
+  // Whether the output of these rows is numbers divided by sums, which then are in the state.
+  bool have_quotients(Index r, Index rows) {
+    if (width_ != padded_width_) return false;
+    const hn::ScalableTag<T> d;
+    for (Index x = 0; x < rows; ++x) {
+      const T sum = sum_of<T>(sums_.row(r + x));
+      if (row(r + x).is_nan || sum == 0) return false;
+      hn::Store(hn::Set(d, sum), d, state_.sums + x * kLanes<T>);
+    }
+    return true;
+  }
+
+  View<T> output_of(Index r) const { return {result_.output.data() + query(r) * width_, width_}; }
+  // Its number in Q.
+  Index query(Index r) const { return query_matrix_ * call_.mask.queries() + block_.first + r; }
 
   // Scores of the group from r on with the columns of the tile, from a whole panel on.
   template <class Finish>
@@ -191,10 +190,10 @@ class TiledBlock {
     const bool begins = row(r).reference == kNone;
     Index last = keys.last;
     for (Index x = r; x < r + rows; ++x) {
-      const Row& of = row(x);
-      if (of.keys.first > keys.first || of.is_nan) return 0;
-      if ((of.reference == kNone) != begins) return 0;
-      last = std::min(last, of.keys.last);
+      const KeyRange seen = row_keys_.of(x);
+      if (seen.first > keys.first || row(x).is_nan) return 0;
+      if ((row(x).reference == kNone) != begins) return 0;
+      last = std::min(last, seen.last);
     }
     return std::max<Index>(0, last - keys.first) / kPanel<T> * kPanel<T>;
   }
@@ -210,16 +209,12 @@ class TiledBlock {
       multiply_keys(r, rows, {0, first}, scores_, StoreFirstWeights<T>{state_});
       for (Index x = 0; x < rows; ++x) row(r + x).reference = state_.references[x * kLane];
     } else {
-      for (Index x = 0; x < rows; ++x) {
-        hn::Store(hn::Set(d, row(r + x).reference), d, state_.references + x * kLane);
-        hn::Store(hn::Zero(d), d, state_.sums + x * kLane);
-        hn::Store(hn::Zero(d), d, state_.rises + x * kLane);
-      }
+      for (Index x = 0; x < rows; ++x) begin_row(state_, x, row(r + x).reference);
     }
     multiply_keys(r, rows, {first, plain}, scores_, StoreWeights<T, false>{state_, scores_});
     if (plain < columns) {
       for (Index x = 0; x < rows; ++x) {
-        const Index end = std::min(count, row(r + x).keys.last - keys.first);
+        const Index end = std::min(count, row_keys_.of(r + x).last - keys.first);
         hn::Store(hn::Set(d, static_cast<T>(end)), d, state_.ends + x * kLane);
       }
       multiply_keys(r, rows, {plain, columns}, scores_, StoreWeights<T, true>{state_, scores_});
@@ -256,8 +251,9 @@ class TiledBlock {
   void weigh_row(Index r, T* scores, KeyRange keys) {
     Row& of = row(r);
     const Index count = keys.last - keys.first;
-    const KeyRange seen{std::clamp<Index>(of.keys.first - keys.first, 0, count),
-                        std::clamp<Index>(of.keys.last - keys.first, 0, count)};
+    const KeyRange range = row_keys_.of(r);
+    const KeyRange seen{std::clamp<Index>(range.first - keys.first, 0, count),
+                        std::clamp<Index>(range.last - keys.first, 0, count)};
     if (adjusts_ && adjuster_.adjust(r, scores, keys, seen)) of.sees_key = true;
     std::fill_n(scores, seen.first, kNone);
     const Index columns = round_up(count, 2 * kLanes<T>);
@@ -292,17 +288,12 @@ class TiledBlock {
     hn::Store(hn::Add(hn::Load(d, sums_.row(r)), hn::Load(d, sums)), d, sums_.row(r));
   }
 
-  static bool has_nan(const T* scores, Index count) {
-    return std::any_of(scores, scores + count, [](T score) { return std::isnan(score); });
-  }
-
   // For the result, and with what is dropped out for the output.
   void keep_weights(Index r, T* weights, KeyRange keys) {
     const Index count = keys.last - keys.first;
     if (result_.weights) kept_.keep(r, keys, weights, row(r).reference);
     if (call_.settings.dropout > 0) {
-      drop_weights<T>({weights, static_cast<std::size_t>(count)}, keys.first,
-                      query_matrix_ * call_.mask.queries() + block_.first + r,
+      drop_weights<T>({weights, static_cast<std::size_t>(count)}, keys.first, query(r),
                       call_.settings.dropout, call_.settings.seed);
     }
   }
@@ -325,18 +316,23 @@ class TiledBlock {
     }
   }
 
-  void finish_rows(Index first, Index count) {
+  void finish_rows(Index first, Index count, bool is_divided) {
+    const bool is_all = !result_.weights && call_.v.non_finite_rows(key_matrix_).empty();
+    if (is_divided && is_all) return;
     for (Index r = first; r < first + count; ++r) {
-      if (!finish_row(r)) ++(row(r).sees_key ? zero_rows_.overflowed : zero_rows_.empty);
+      if (!finish_row(r, is_divided)) {
+        const bool sees_key =
+            call_.mask.has_elementwise() ? row(r).sees_key : !row_keys_.of(r).empty();
+        ++(sees_key ? zero_rows_.overflowed : zero_rows_.empty);
+      }
     }
   }
 
   // False where all weights are 0.
-  bool finish_row(Index r) {
+  bool finish_row(Index r, bool is_divided) {
     const Row& of = row(r);
-    const Index i = query_matrix_ * call_.mask.queries() + block_.first + r;
-    T* output = result_.output.data() + i * width_;
-    T* weights = result_.weights ? result_.weights->data() + i * call_.mask.keys() : nullptr;
+    T* output = output_of(r).data;
+    T* weights = result_.weights ? result_.weights->data() + query(r) * call_.mask.keys() : nullptr;
     if (of.is_nan) {
       constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
       std::fill_n(output, width_, kNaN);
@@ -349,10 +345,12 @@ class TiledBlock {
       if (weights != nullptr) writer_.zeros(call_.mask.keys(), weights);
       return false;
     }
-    for (Index c = 0; c < width_; ++c) output[c] = output_.row(r)[c] / sum;
+    if (!is_divided) {
+      for (Index c = 0; c < width_; ++c) output[c] = output_.row(r)[c] / sum;
+    }
     if (weights != nullptr) {
       const auto factor = [&](T reference) { return weight_at(reference - of.reference) / sum; };
-      kept_.write(r, of.keys, call_.mask.keys(), factor, writer_, weights);
+      kept_.write(r, row_keys_.of(r), call_.mask.keys(), factor, writer_, weights);
     }
     add_non_finite_values<T>(call_, block_,
                              {block_.first + r, natural_ ? Base::e : Base::two, of.reference, sum},
@@ -362,7 +360,7 @@ class TiledBlock {
 
   void fill_seen(Index r, T* weights, T value) {
     std::fill_n(weights, call_.mask.keys(), T(0));
-    for (Index j = row(r).keys.first; j < row(r).keys.last; ++j) {
+    for (Index j = row_keys_.of(r).first; j < row_keys_.of(r).last; ++j) {
       if (call_.mask.may_attend(block_.b, block_.h, block_.first + r, j)) weights[j] = value;
     }
   }
@@ -370,8 +368,7 @@ class TiledBlock {
   const KernelCall<T>& call_;
   const RowBlock& block_;
   AttentionResult<T>& result_;
-  Index query_matrix_, key_matrix_;
-  Index depth_, width_, padded_width_;
+  Index query_matrix_, key_matrix_, depth_, width_, padded_width_;
   ScoreAdjuster<T> adjuster_;
   bool natural_;  // scores are changed before the softmax: powers of e, see Base
   bool adjusts_;  // they are, or are hidden one by one
@@ -380,7 +377,8 @@ class TiledBlock {
   // sums of 2^24 of them with V below 2^64 far from overflowing, and a score that far above has
   // been rounded as coarsely itself; for larger V there is none.
   T slack_;
-  KeyRange keys_;
+  RowKeys row_keys_;
+  KeyRange keys_;  // of the block
   std::vector<Row> rows_;
   ZeroRows zero_rows_;
   T* panels_ = nullptr;  // K of a tile, see pack_transposed

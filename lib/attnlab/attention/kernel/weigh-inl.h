@@ -37,6 +37,15 @@ struct GroupState {
   T* ends;        // how many columns of the tile the row sees
 };
 
+// Before a tile of a row that has a reference.
+template <class T>
+HWY_INLINE void begin_row(const GroupState<T>& state, Index row, T reference) {
+  const hn::ScalableTag<T> d;
+  hn::Store(hn::Set(d, reference), d, state.references + row * kLanes<T>);
+  hn::Store(hn::Zero(d), d, state.sums + row * kLanes<T>);
+  hn::Store(hn::Zero(d), d, state.rises + row * kLanes<T>);
+}
+
 // As whole numbers without sign, which is where shifted_to_whole has its order.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V larger_as_whole(D d, V a, V b) {
