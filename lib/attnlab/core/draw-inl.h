@@ -29,13 +29,17 @@ using Words = hn::Vec<WordLanes>;
 using Floats = hn::Vec<FloatLanes>;
 using Philox = PhiloxLanes<WordLanes>;
 
-// The number of each lane. They are such that interleaving within 16 bytes puts values in order:
-// position p of 16-byte part c has number p * parts + c.
-HWY_INLINE Philox::Wide lane_numbers() {
-  HWY_ALIGN std::uint64_t numbers[Philox::kLanes];
-  const std::size_t lanes = hn::Lanes(Philox::D64());
-  for (std::size_t i = 0; i < lanes; ++i) numbers[i] = i % 2 * (lanes / 2) + i / 2;
-  return hn::Load(Philox::D64(), numbers);
+// The number of each lane of two vectors, side by side as in a Counter. They are such that
+// interleaving within 16 bytes puts values in order: position p of 16-byte part c of a vector has
+// number p * parts + c, and `apart` more in the second.
+HWY_INLINE Words lane_numbers(std::uint32_t apart) {
+  HWY_ALIGN std::uint32_t numbers[2 * Philox::kLanes], second[2 * Philox::kLanes];
+  for (std::size_t i = 0; i < 2 * Philox::kLanes; ++i) {
+    numbers[i] = static_cast<std::uint32_t>(i % 2 * (Philox::kLanes / 2) + i / 4);
+    second[i] = static_cast<std::uint32_t>(i % 4 / 2);
+  }
+  const WordLanes d;
+  return hn::Add(hn::Load(d, numbers), hn::Mul(hn::Load(d, second), hn::Set(d, apart)));
 }
 
 // Blocks of one trial side by side, a lane each.
@@ -43,21 +47,26 @@ class BlockLanes {
  public:
   BlockLanes(const Philox& philox, std::uint64_t trial)
       : philox_(philox),
-        trial_(philox.of_trial(hn::Set(Philox::D64(), trial))),
-        product_(Philox::first_product(lane_numbers())) {}
+        trial_(philox.of_trial(hn::Set(WordLanes(), static_cast<std::uint32_t>(trial)),
+                               hn::Set(WordLanes(), static_cast<std::uint32_t>(trial >> 32)))),
+        product_(Philox::first_products(lane_numbers(Philox::kLanes))),
+        low_(Philox::low_products(0, lane_numbers(Philox::kLanes))) {}
 
   HWY_INLINE Philox::Counter next() {
     const Philox::D64 d;
-    const Philox::Counter counter = Philox::counter(philox_.of_block(product_), trial_);
-    const std::uint64_t step = hn::Lanes(d) * std::uint64_t{kPhiloxMultiplier[0]};
-    product_ = hn::Add(product_, hn::Set(d, step));
+    const Philox::Counter counter = Philox::counter(philox_.of_block(product_, low_), trial_);
+    constexpr std::uint64_t kStep = 2 * Philox::kLanes * std::uint64_t{kPhiloxMultiplier[0]};
+    product_.even = hn::Add(product_.even, hn::Set(d, kStep));
+    product_.odd = hn::Add(product_.odd, hn::Set(d, kStep));
+    low_ = hn::Add(low_, hn::Set(WordLanes(), static_cast<std::uint32_t>(kStep)));
     return counter;
   }
 
  private:
   const Philox& philox_;
   Philox::OfTrial trial_;
-  Philox::Wide product_;
+  Philox::Products product_;
+  Words low_;  // of the products
 };
 
 // What the blocks of a trial give, for lanes of other trials all the same.
@@ -67,46 +76,68 @@ struct BlockTable {
 
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   BlockTable(const Philox& philox, std::size_t blocks) : count(blocks) {
-    const Philox::D64 d;
-    for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-      const Philox::OfBlock given = philox.of_block(Philox::first_product(hn::Iota(d, i)));
-      hn::Store(given.word0, d, word0 + i);
-      hn::Store(given.word1, d, word1 + i);
-      hn::Store(given.word2, d, word2 + i);
+    const WordLanes d;
+    HWY_ALIGN std::uint32_t words[2 * Philox::kLanes];
+    for (std::size_t i = 0; i <= count; ++i) {
+      // After the last comes the first.
+      const Words block = hn::Set(d, static_cast<std::uint32_t>(i % count));
+      const Philox::OfBlock given =
+          philox.of_block(Philox::first_products(block), Philox::low_products(0, block));
+      const auto put = [&](Words value, std::uint32_t* to) {
+        hn::Store(value, d, words);
+        std::copy_n(words, 2, to + 2 * i);
+      };
+      put(given.word0, word0);
+      put(given.word1, word1);
+      put(given.word2, word2);
     }
   }
 
+  // Of blocks i and i + 1, two lanes each, in every 16 bytes.
+  static HWY_INLINE Words two(const std::uint32_t* word, std::size_t i) {
+    return hn::LoadDup128(WordLanes(), word + 2 * i);
+  }
+
   std::size_t count;
-  HWY_ALIGN std::uint64_t word0[kMost], word1[kMost], word2[kMost];
+  HWY_ALIGN std::uint32_t word0[2 * kMost + 2], word1[2 * kMost + 2], word2[2 * kMost + 2];
 };
 
 // Trials side by side, a lane each: all blocks of some, then those of the next.
 class TrialLanes {
  public:
   TrialLanes(const Philox& philox, const BlockTable& blocks, std::uint64_t first_trial)
-      : philox_(philox),
-        blocks_(blocks),
-        trials_(hn::Add(hn::Set(Philox::D64(), first_trial), lane_numbers())),
-        given_(philox.of_trial(trials_)) {}
+      : philox_(philox), blocks_(blocks), trial_(first_trial), given_(given(0)) {}
 
   HWY_INLINE Philox::Counter next() {
-    const Philox::D64 d;
-    if (block_ == blocks_.count) {
-      block_ = 0;
-      trials_ = hn::Add(trials_, hn::Set(d, std::uint64_t{hn::Lanes(d)}));
-      given_ = philox_.of_trial(trials_);
-    }
-    const std::size_t i = block_++;
-    return Philox::counter(
-        {hn::Set(d, blocks_.word0[i]), hn::Set(d, blocks_.word1[i]), hn::Set(d, blocks_.word2[i])},
-        given_);
+    if (HWY_UNLIKELY(block_ + 1 >= blocks_.count)) turn();
+    const std::size_t i = block_;
+    block_ += 2;
+    return Philox::counter({BlockTable::two(blocks_.word0, i), BlockTable::two(blocks_.word1, i),
+                            BlockTable::two(blocks_.word2, i)},
+                           given_);
   }
 
  private:
+  // To the next trials, or the last block of some and the first of the next.
+  HWY_NOINLINE void turn() {
+    for (; block_ >= blocks_.count; block_ -= blocks_.count) trial_ += Philox::kLanes;
+    given_ = given(block_ + 1 == blocks_.count ? Philox::kLanes : 0);
+  }
+  // What trials from trial_ on give, those of the second vector `apart` after the first's.
+  HWY_INLINE Philox::OfTrial given(std::uint32_t apart) const {
+    const WordLanes d;
+    const Words first = hn::Set(d, static_cast<std::uint32_t>(trial_));
+    const Words low = hn::Add(first, lane_numbers(apart));
+    // Where the lower half began again, the upper is one more.
+    const Words upper = hn::Sub(hn::Set(d, static_cast<std::uint32_t>(trial_ >> 32)),
+                                hn::VecFromMask(d, hn::Lt(low, first)));
+    return philox_.of_trial(low, upper);
+  }
+
   const Philox& philox_;
   const BlockTable& blocks_;
   std::size_t block_ = 0;
-  Philox::Wide trials_;
+  std::uint64_t trial_;
   Philox::OfTrial given_;
 };
 

@@ -22,9 +22,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // The words of vectors of counters (block, lower and upper half of trial, stream).
 //
-// A counter has a 64-bit lane, of which a product of 32 bits reads the lower half only: its own
-// halves are words of the next round as they stand. In the end words 0 and 2 share the lane, and
-// words 1 and 3.
+// A word has a vector of its own, half as many as there are when products lie in the way. Products
+// of 32 bits read every other lane, so that those of a vector come in two, from which a round takes
+// the upper halves and the lower ones. What joins halves by one instruction also exchanges lanes 1
+// and 2 of each four; words that meet in a round are kept in one order by joining the upper halves
+// so, and multiplying once more for the lower ones, of which nothing else is wanted.
 //
 // Neither of the first round's products reads what the other does, so that after two rounds each
 // word is one that the block alone gives, or the trial, or the exclusive or of two such. A lane's
@@ -33,49 +35,54 @@ template <class D32>
 class PhiloxLanes {
  public:
   using D64 = hn::Repartition<std::uint64_t, D32>;
+  using Word = hn::Vec<D32>;
   using Wide = hn::Vec<D64>;
   static constexpr std::size_t kLanes = hn::MaxLanes(D64());
-  static constexpr std::size_t kWords = 4 * kLanes;  // of a vector
+  static constexpr std::size_t kWords = 4 * kLanes;  // of a vector of blocks, a 64-bit lane each
 
-  // The lower half of each lane counts, in all of these.
   struct OfBlock {
-    Wide word0, word1, word2;
+    Word word0, word1, word2;
   };
   struct OfTrial {
-    Wide word0, word2, word3;
+    Word word0, word2, word3;
   };
   struct Counter {
-    Wide word0, word1, word2, word3;
+    Word word0, word1, word2, word3;
+  };
+  // Of all lanes: those of even numbers and those of odd ones.
+  struct Products {
+    Wide even, odd;
   };
 
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  PhiloxLanes(std::uint64_t seed, Stream stream) : stream_(static_cast<std::uint32_t>(stream)) {
+  PhiloxLanes(std::uint64_t seed, Stream stream) {
     PhiloxKey key = philox_key(seed);
     for (auto& round : keys_) {
       for (std::size_t word = 0; word < 2; ++word) {
-        // In both halves: the last round writes words of a lane to its upper one.
-        const Wide both = hn::BitCast(D64(), hn::Set(D32(), key[word]));
-        hn::Store(both, D64(), round[word]);
+        hn::Store(hn::Set(D32(), key[word]), D32(), round[word]);
       }
       key = next_philox_key(key);
     }
+    const auto last = static_cast<std::uint32_t>(stream);
+    hn::Store(hn::Xor(hn::Set(D32(), last), this->key(0, 1)), D32(), last_word_);
   }
 
-  // What blocks give of which first_product() is told.
-  HWY_INLINE OfBlock of_block(Wide product0) const {
-    const Wide word2 = hn::Xor3(hn::ShiftRight<32>(product0), hn::Set(D64(), stream_), key(0, 1));
-    const Wide product1 = times(1, word2);
-    return {hn::ShiftRight<32>(product1), hn::Xor(product1, key(2, 0)), product0};
+  // What blocks give of whose first_products() is told, and the lower halves of these.
+  HWY_INLINE OfBlock of_block(const Products& product0, Word low) const {
+    const Word word2 = hn::Xor(high(product0), hn::Load(D32(), last_word_));
+    return {high(products(1, word2)), hn::Xor(low_products(1, word2), key(2, 0)), low};
   }
-  static HWY_INLINE Wide first_product(Wide block) { return times(0, block); }
+  static HWY_INLINE Products first_products(Word block) { return products(0, block); }
+  static HWY_INLINE Word low_products(std::size_t word, Word factor) {
+    return hn::Mul(factor, hn::Set(D32(), kPhiloxMultiplier[word]));
+  }
 
-  // What trials of 64 bits give.
-  HWY_INLINE OfTrial of_trial(Wide trial) const {
-    const Wide product1 = times(1, hn::ShiftRight<32>(trial));
-    const Wide word0 = hn::Xor3(hn::ShiftRight<32>(product1), trial, key(0, 0));
-    const Wide product0 = times(0, word0);
-    return {hn::Xor(product1, key(1, 0)), hn::Xor(hn::ShiftRight<32>(product0), key(1, 1)),
-            hn::Xor(product0, key(2, 1))};
+  // What trials give, of the lower and the upper halves of their numbers.
+  HWY_INLINE OfTrial of_trial(Word low, Word upper) const {
+    const Word word0 = hn::Xor3(high(products(1, upper)), low, key(0, 0));
+    return {hn::Xor(low_products(1, upper), key(1, 0)),
+            hn::Xor(high(products(0, word0)), key(1, 1)),
+            hn::Xor(low_products(0, word0), key(2, 1))};
   }
 
   // After two rounds; the keys of the third are in it.
@@ -84,83 +91,104 @@ class PhiloxLanes {
             trial.word3};
   }
 
-  // Writes words [vectors, 2, lanes, 2], words 0 and 2 of all lanes and then 1 and 3.
-  // Source::next() is the counter() of the next vector.
+  // Writes words [vectors, 2, lanes, 2], words 0 and 2 of all lanes and then 1 and 3. An even
+  // number of vectors: Source::next() is the counter() of the next two, in each 16 bytes two lanes
+  // of the first and then two of the second.
   //
-  // Three vectors at once keep the multipliers busy, since each round waits for the one before it,
-  // and are all that 16 registers hold.
+  // Three such counters at once keep the processor busy, since each round waits for the one before
+  // it: two are slower by 5%, although three are more than 16 registers hold.
   template <class Source>
   HWY_NOINLINE void write(Source& source, std::size_t vectors,
                           std::uint32_t* HWY_RESTRICT words) const {
-    for (; vectors >= 3; vectors -= 3, words += 3 * kWords) run<3>(source, words);
-    for (; vectors > 0; --vectors, words += kWords) run<1>(source, words);
+    for (; vectors >= 6; vectors -= 6, words += 6 * kWords) run<3>(source, words);
+    for (; vectors > 0; vectors -= 2, words += 2 * kWords) run<1>(source, words);
   }
 
  private:
   static constexpr std::size_t kRounds = 10;
+  enum class Lanes { kept, exchanged };
 
-  HWY_INLINE Wide key(std::size_t round, std::size_t word) const {
-    return hn::Load(D64(), keys_[round][word]);
+  HWY_INLINE Word key(std::size_t round, std::size_t word) const {
+    return hn::Load(D32(), keys_[round][word]);
   }
-  static HWY_INLINE Wide times(std::size_t word, Wide factor) {
-    return hn::MulEven(hn::BitCast(D32(), factor), hn::Set(D32(), kPhiloxMultiplier[word]));
+  static HWY_INLINE Products products(std::size_t word, Word factor) {
+    const Word multiplier = hn::Set(D32(), kPhiloxMultiplier[word]);
+    const Word odd = hn::BitCast(D32(), hn::ShiftRight<32>(hn::BitCast(D64(), factor)));
+    return {hn::MulEven(factor, multiplier), hn::MulEven(odd, multiplier)};
+  }
+
+  // Upper halves of products, in order.
+  static HWY_INLINE Word high(const Products& product) {
+    return hn::OddEven(hn::BitCast(D32(), product.odd),
+                       hn::BitCast(D32(), hn::ShiftRight<32>(product.even)));
+  }
+  // The upper halves of products, or the lower ones, lanes 1 and 2 of each four exchanged.
+  template <int upper>
+  static HWY_INLINE Word joined(const Products& product) {
+    const Word a = hn::BitCast(D32(), product.even), b = hn::BitCast(D32(), product.odd);
+    constexpr int kOrder = upper != 0 ? 0xDD : 0x88;
+#if HWY_TARGET == HWY_AVX2
+    return Word{_mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castsi256_ps(a.raw), _mm256_castsi256_ps(b.raw), kOrder))};
+#elif HWY_TARGET <= HWY_AVX3
+    return Word{_mm512_castps_si512(
+        _mm512_shuffle_ps(_mm512_castsi512_ps(a.raw), _mm512_castsi512_ps(b.raw), kOrder))};
+#else
+    static_assert(hn::MaxLanes(D32()) == 4);
+    return upper != 0 ? hn::ConcatOdd(D32(), b, a) : hn::ConcatEven(D32(), b, a);
+#endif
+  }
+
+  // Words 1 and 3 have the keys in them, and the order that words 0 and 2 will have.
+  template <Lanes of_high, Lanes of_low>
+  static HWY_INLINE void round(Counter& c) {
+    const Products product0 = products(0, c.word0), product1 = products(1, c.word2);
+    const Word high0 = of_high == Lanes::kept ? high(product0) : joined<1>(product0);
+    const Word high1 = of_high == Lanes::kept ? high(product1) : joined<1>(product1);
+    const Word low0 = of_low == Lanes::kept ? low_products(0, c.word0) : joined<0>(product0);
+    const Word low1 = of_low == Lanes::kept ? low_products(1, c.word2) : joined<0>(product1);
+    c = {hn::Xor(high1, c.word1), low1, hn::Xor(high0, c.word3), low0};
+  }
+  HWY_INLINE void add_keys(std::size_t r, Counter& c) const {
+    c.word1 = hn::Xor(c.word1, key(r, 0));
+    c.word3 = hn::Xor(c.word3, key(r, 1));
   }
 
   template <std::size_t count, class Source>
   HWY_INLINE void run(Source& source, std::uint32_t* HWY_RESTRICT words) const {
     Counter c[count];
-    Wide product0[count], product1[count];
     for (Counter& counter : c) counter = source.next();
-    products(c, product0, product1);
-    finish_round(product0, product1, c);  // the third, whose keys are in the words
-    HWY_UNROLL(kRounds - 4)
-    for (std::size_t r = 3; r < kRounds - 1; ++r) {
-      products(c, product0, product1);
-      for (std::size_t i = 0; i < count; ++i) {
-        c[i].word1 = hn::Xor(c[i].word1, key(r, 0));
-        c[i].word3 = hn::Xor(c[i].word3, key(r, 1));
+    // The third round, whose keys are in the words.
+    for (Counter& counter : c) round<Lanes::kept, Lanes::exchanged>(counter);
+    HWY_UNROLL(kRounds - 5)
+    for (std::size_t r = 3; r < kRounds - 2; ++r) {
+      for (Counter& counter : c) {
+        add_keys(r, counter);
+        round<Lanes::exchanged, Lanes::kept>(counter);
       }
-      finish_round(product0, product1, c);
     }
-    products(c, product0, product1);
-    for (std::size_t i = 0; i < count; ++i, words += kWords) {
-      finish_last(c[i], product0[i], product1[i], words);
+    for (Counter& counter : c) {
+      add_keys(kRounds - 2, counter);
+      round<Lanes::exchanged, Lanes::exchanged>(counter);
     }
-  }
-
-  template <std::size_t count>
-  static HWY_INLINE void products(const Counter (&c)[count], Wide (&product0)[count],
-                                  Wide (&product1)[count]) {
-    for (std::size_t i = 0; i < count; ++i) {
-      product0[i] = times(0, c[i].word0);
-      product1[i] = times(1, c[i].word2);
+    for (Counter& counter : c) {
+      add_keys(kRounds - 1, counter);
+      round<Lanes::kept, Lanes::kept>(counter);
+      store(counter, words);
+      words += 2 * kWords;
     }
   }
 
-  // Words 1 and 3 have the keys in them.
-  template <std::size_t count>
-  static HWY_INLINE void finish_round(const Wide (&product0)[count], const Wide (&product1)[count],
-                                      Counter (&c)[count]) {
-    for (std::size_t i = 0; i < count; ++i) {
-      c[i] = {hn::Xor(hn::ShiftRight<32>(product1[i]), c[i].word1), product1[i],
-              hn::Xor(hn::ShiftRight<32>(product0[i]), c[i].word3), product0[i]};
-    }
-  }
-  HWY_INLINE void finish_last(const Counter& c, Wide product0, Wide product1,
-                              std::uint32_t* HWY_RESTRICT words) const {
-    const Wide word0 = hn::Xor3(hn::ShiftRight<32>(product1), c.word1, key(kRounds - 1, 0));
-    // In the upper halves, where the product has its own.
-    const Wide word2 = hn::Xor3(product0, hn::ShiftLeft<32>(c.word3), key(kRounds - 1, 1));
-    store_halves(word2, word0, words);
-    store_halves(hn::ShiftLeft<32>(product0), product1, words + 2 * kLanes);
-  }
-  static HWY_INLINE void store_halves(Wide upper, Wide lower, std::uint32_t* HWY_RESTRICT to) {
+  static HWY_INLINE void store(const Counter& c, std::uint32_t* HWY_RESTRICT to) {
     const D32 d;
-    hn::Store(hn::OddEven(hn::BitCast(d, upper), hn::BitCast(d, lower)), d, to);
+    hn::Store(hn::InterleaveLower(d, c.word0, c.word2), d, to);
+    hn::Store(hn::InterleaveLower(d, c.word1, c.word3), d, to + 2 * kLanes);
+    hn::Store(hn::InterleaveUpper(d, c.word0, c.word2), d, to + kWords);
+    hn::Store(hn::InterleaveUpper(d, c.word1, c.word3), d, to + kWords + 2 * kLanes);
   }
 
-  std::uint64_t stream_;
-  HWY_ALIGN std::uint64_t keys_[kRounds][2][kLanes];
+  HWY_ALIGN std::uint32_t keys_[kRounds][2][2 * kLanes];
+  HWY_ALIGN std::uint32_t last_word_[2 * kLanes];
 };
 
 #endif  // HWY_NATIVE_FMA
