@@ -29,17 +29,17 @@ using Words = hn::Vec<WordLanes>;
 using Floats = hn::Vec<FloatLanes>;
 using Philox = PhiloxLanes<WordLanes>;
 
-// The number of each lane of two vectors, side by side as in a Counter. They are such that
-// interleaving within 16 bytes puts values in order: position p of 16-byte part c of a vector has
-// number p * parts + c, and `apart` more in the second.
-HWY_INLINE Words lane_numbers(std::uint32_t apart) {
-  HWY_ALIGN std::uint32_t numbers[2 * Philox::kLanes], second[2 * Philox::kLanes];
-  for (std::size_t i = 0; i < 2 * Philox::kLanes; ++i) {
-    numbers[i] = static_cast<std::uint32_t>(i % 2 * (Philox::kLanes / 2) + i / 4);
-    second[i] = static_cast<std::uint32_t>(i % 4 / 2);
+// The parts of 16 bytes of a vector.
+inline constexpr std::size_t kParts = Philox::kLanes / 2;
+
+// number(position, part) for the four positions of each part of a Counter's words.
+template <class Number>
+HWY_INLINE Words lane_numbers(const Number& number) {
+  HWY_ALIGN std::uint32_t numbers[4 * kParts];
+  for (std::size_t i = 0; i < 4 * kParts; ++i) {
+    numbers[i] = static_cast<std::uint32_t>(number(i % 4, i / 4));
   }
-  const WordLanes d;
-  return hn::Add(hn::Load(d, numbers), hn::Mul(hn::Load(d, second), hn::Set(d, apart)));
+  return hn::Load(WordLanes(), numbers);
 }
 
 // Blocks of one trial side by side, a lane each.
@@ -49,8 +49,8 @@ class BlockLanes {
       : philox_(philox),
         trial_(philox.of_trial(hn::Set(WordLanes(), static_cast<std::uint32_t>(trial)),
                                hn::Set(WordLanes(), static_cast<std::uint32_t>(trial >> 32)))),
-        product_(Philox::first_products(lane_numbers(Philox::kLanes))),
-        low_(Philox::low_products(0, lane_numbers(Philox::kLanes))) {}
+        product_(Philox::first_products(numbers())),
+        low_(Philox::low_products(0, numbers())) {}
 
   HWY_INLINE Philox::Counter next() {
     const Philox::D64 d;
@@ -63,6 +63,11 @@ class BlockLanes {
   }
 
  private:
+  // Such that interleaving within 16 bytes puts values in order.
+  static HWY_INLINE Words numbers() {
+    return lane_numbers([](auto position, auto part) { return position * kParts + part; });
+  }
+
   const Philox& philox_;
   Philox::OfTrial trial_;
   Philox::Products product_;
@@ -77,57 +82,68 @@ struct BlockTable {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   BlockTable(const Philox& philox, std::size_t blocks) : count(blocks) {
     const WordLanes d;
-    HWY_ALIGN std::uint32_t words[2 * Philox::kLanes];
-    for (std::size_t i = 0; i <= count; ++i) {
-      // After the last comes the first.
-      const Words block = hn::Set(d, static_cast<std::uint32_t>(i % count));
+    const Words parts = lane_numbers([](auto, auto part) { return part; });
+    for (std::size_t i = 0; i < count; i += kParts) {
+      const Words block = hn::Add(parts, hn::Set(d, static_cast<std::uint32_t>(i)));
       const Philox::OfBlock given =
           philox.of_block(Philox::first_products(block), Philox::low_products(0, block));
-      const auto put = [&](Words value, std::uint32_t* to) {
-        hn::Store(value, d, words);
-        std::copy_n(words, 2, to + 2 * i);
-      };
-      put(given.word0, word0);
-      put(given.word1, word1);
-      put(given.word2, word2);
+      hn::StoreU(given.word0, d, word0 + 4 * i);
+      hn::StoreU(given.word1, d, word1 + 4 * i);
+      hn::StoreU(given.word2, d, word2 + 4 * i);
+    }
+    // After the last comes the first.
+    for (std::uint32_t* const word : {word0, word1, word2}) {
+      for (std::size_t i = 0; i < 4 * (kParts - 1); ++i) word[4 * count + i] = word[i];
     }
   }
 
-  // Of blocks i and i + 1, two lanes each, in every 16 bytes.
-  static HWY_INLINE Words two(const std::uint32_t* word, std::size_t i) {
-    return hn::LoadDup128(WordLanes(), word + 2 * i);
+  // Of blocks from i on, one a part.
+  HWY_INLINE Philox::OfBlock from(std::size_t i) const {
+    const WordLanes d;
+    return {hn::LoadU(d, word0 + 4 * i), hn::LoadU(d, word1 + 4 * i), hn::LoadU(d, word2 + 4 * i)};
   }
 
+  static constexpr std::size_t kSize = 4 * (kMost + kParts - 1);
   std::size_t count;
-  HWY_ALIGN std::uint32_t word0[2 * kMost + 2], word1[2 * kMost + 2], word2[2 * kMost + 2];
+  HWY_ALIGN std::uint32_t word0[kSize], word1[kSize], word2[kSize];
 };
 
-// Trials side by side, a lane each: all blocks of some, then those of the next.
+// Four trials side by side, a position each, and their blocks a part each: all blocks of some
+// trials, then those of the next.
 class TrialLanes {
  public:
+  static constexpr std::size_t kTrials = 4;
+
   TrialLanes(const Philox& philox, const BlockTable& blocks, std::uint64_t first_trial)
-      : philox_(philox), blocks_(blocks), trial_(first_trial), given_(given(0)) {}
+      : philox_(philox),
+        blocks_(blocks),
+        trial_(first_trial),
+        given_(given(lane_numbers([](auto position, auto) { return position; }))) {}
 
   HWY_INLINE Philox::Counter next() {
-    if (HWY_UNLIKELY(block_ + 1 >= blocks_.count)) turn();
+    if (HWY_UNLIKELY(block_ + kParts > blocks_.count)) turn();
     const std::size_t i = block_;
-    block_ += 2;
-    return Philox::counter({BlockTable::two(blocks_.word0, i), BlockTable::two(blocks_.word1, i),
-                            BlockTable::two(blocks_.word2, i)},
-                           given_);
+    block_ += kParts;
+    return Philox::counter(blocks_.from(i), given_);
   }
 
  private:
-  // To the next trials, or the last block of some and the first of the next.
+  // To the next trials, or the last blocks of some and the first of the next.
   HWY_NOINLINE void turn() {
-    for (; block_ >= blocks_.count; block_ -= blocks_.count) trial_ += Philox::kLanes;
-    given_ = given(block_ + 1 == blocks_.count ? Philox::kLanes : 0);
+    for (; block_ >= blocks_.count; block_ -= blocks_.count) trial_ += kTrials;
+    if (block_ + kParts <= blocks_.count) {
+      given_ = given(lane_numbers([](auto position, auto) { return position; }));
+    } else {
+      given_ = given(lane_numbers([this](auto position, auto part) {
+        return position + (block_ + part) / blocks_.count * kTrials;
+      }));
+    }
   }
-  // What trials from trial_ on give, those of the second vector `apart` after the first's.
-  HWY_INLINE Philox::OfTrial given(std::uint32_t apart) const {
+  // What trials give, counted from trial_ on.
+  HWY_INLINE Philox::OfTrial given(Words numbers) const {
     const WordLanes d;
     const Words first = hn::Set(d, static_cast<std::uint32_t>(trial_));
-    const Words low = hn::Add(first, lane_numbers(apart));
+    const Words low = hn::Add(first, numbers);
     // Where the lower half began again, the upper is one more.
     const Words upper = hn::Sub(hn::Set(d, static_cast<std::uint32_t>(trial_ >> 32)),
                                 hn::VecFromMask(d, hn::Lt(low, first)));
@@ -146,18 +162,17 @@ class ToBlocks {
  public:
   explicit ToBlocks(std::span<float> out) : out_(out) {}
 
-  template <std::size_t count>
-  HWY_INLINE void operator()(const Floats (&lower)[count], const Floats (&upper)[count]) {
+  HWY_INLINE void operator()(const Floats (&lower)[2], const Floats (&upper)[2]) {
     const FloatLanes d;
     const std::size_t lanes = hn::Lanes(d);
-    if (out_.size() >= 2 * count * lanes) {
-      for (std::size_t i = 0; i < count; ++i) {
+    if (out_.size() >= 4 * lanes) {
+      for (std::size_t i = 0; i < 2; ++i) {
         hn::StoreU(lower[i], d, out_.data() + 2 * i * lanes);
         hn::StoreU(upper[i], d, out_.data() + (2 * i + 1) * lanes);
       }
-      out_ = out_.subspan(2 * count * lanes);
+      out_ = out_.subspan(4 * lanes);
     } else {
-      for (std::size_t i = 0; i < count; ++i) put_last(lower[i], upper[i]);
+      for (std::size_t i = 0; i < 2; ++i) put_last(lower[i], upper[i]);
     }
   }
 
@@ -175,64 +190,48 @@ class ToBlocks {
   std::span<float> out_;
 };
 
-// Stores each 16-byte part of vectors `stride` values after the one before, those of the second
-// vector beside those of the first.
-template <class D>
-HWY_INLINE void store_parts(D d, hn::Vec<D> first, hn::Vec<D> second, float* HWY_RESTRICT to,
-                            std::size_t stride) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    hn::StoreU(first, d, to);
-    hn::StoreU(second, d, to + 4);
-  } else if constexpr (hn::MaxLanes(D()) == 8) {
-    hn::StoreU(hn::ConcatLowerLower(d, second, first), d, to);
-    hn::StoreU(hn::ConcatUpperUpper(d, second, first), d, to + stride);
-  } else {
-    const hn::Half<D> half;
-    store_parts(half, hn::LowerHalf(half, first), hn::LowerHalf(half, second), to, stride);
-    store_parts(half, hn::UpperHalf(half, first), hn::UpperHalf(half, second),
-                to + hn::Lanes(half) / 4 * stride, stride);
-  }
-}
-
 // Writes the values of TrialLanes to out [trials, length].
 class ToTrials {
  public:
   ToTrials(std::span<float> out, std::size_t length) : out_(out), length_(length) {}
 
-  template <std::size_t count>
-  HWY_INLINE void operator()(const Floats (&lower)[count], const Floats (&upper)[count]) {
+  HWY_INLINE void operator()(const Floats (&lower)[2], const Floats (&upper)[2]) {
     const FloatLanes d;
-    const std::size_t lanes = hn::Lanes(Philox::D64());
-    if (count == 2 && out_.size() >= lanes * length_ && column_ + 8 <= length_) {
+    if (out_.size() >= TrialLanes::kTrials * length_ && column_ + 4 * kParts <= length_) {
       float* const to = out_.data() + column_;
-      store_parts(d, lower[0], lower[count - 1], to, length_);
-      store_parts(d, upper[0], upper[count - 1], to + lanes / 2 * length_, length_);
-      advance(2);
+      hn::StoreU(lower[0], d, to);
+      hn::StoreU(upper[0], d, to + length_);
+      hn::StoreU(lower[1], d, to + 2 * length_);
+      hn::StoreU(upper[1], d, to + 3 * length_);
+      advance(kParts);
     } else {
-      for (std::size_t i = 0; i < count; ++i) put_some(lower[i], upper[i]);
+      put_some(lower, upper);
     }
   }
 
  private:
-  // Of trials that are not there, or a block that is not whole.
-  HWY_INLINE void put_some(Floats lower, Floats upper) {
+  // Of trials that are not there, or blocks that are not whole or of other trials.
+  HWY_NOINLINE void put_some(const Floats (&lower)[2], const Floats (&upper)[2]) {
     const FloatLanes d;
-    const std::size_t lanes = hn::Lanes(Philox::D64());
-    HWY_ALIGN float some[Philox::kWords];
-    hn::Store(lower, d, some);
-    hn::Store(upper, d, some + 2 * lanes);
-    const std::size_t count = std::min<std::size_t>(4, length_ - column_);
-    const std::size_t trials = std::min(lanes, out_.size() / length_);
-    for (std::size_t i = 0; i < trials; ++i) {
-      std::copy_n(some + 4 * i, count, out_.data() + i * length_ + column_);
+    HWY_ALIGN float some[TrialLanes::kTrials][4 * kParts];
+    for (std::size_t i = 0; i < 2; ++i) {
+      hn::Store(lower[i], d, some[2 * i]);
+      hn::Store(upper[i], d, some[2 * i + 1]);
     }
-    advance(1);
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const std::size_t count = std::min<std::size_t>(4, length_ - column_);
+      const std::size_t trials = std::min(TrialLanes::kTrials, out_.size() / length_);
+      for (std::size_t i = 0; i < trials; ++i) {
+        std::copy_n(some[i] + 4 * part, count, out_.data() + i * length_ + column_);
+      }
+      advance(1);
+    }
   }
   HWY_INLINE void advance(std::size_t blocks) {
     column_ += 4 * blocks;
     if (column_ < length_) return;
     column_ = 0;
-    out_ = out_.subspan(std::min(hn::Lanes(Philox::D64()) * length_, out_.size()));
+    out_ = out_.subspan(std::min(TrialLanes::kTrials * length_, out_.size()));
   }
 
   std::span<float> out_;
@@ -242,7 +241,7 @@ class ToTrials {
 // The words of some vectors of blocks: [vectors, 2, lanes, 2], words 0 and 2 of all and then 1
 // and 3.
 struct WordTile {
-  // What they need stays in the first cache. An even number, so that transforms may take two.
+  // What they need stays in the first cache. A multiple of the six that are made at once.
   static constexpr std::size_t kVectors = 96;
 
   HWY_INLINE Words even(std::size_t vector) const {
@@ -252,7 +251,7 @@ struct WordTile {
     return hn::Load(WordLanes(), words + vector * Philox::kWords + 2 * Philox::kLanes);
   }
 
-  std::size_t vectors = 0;  // one more is there when this is odd
+  std::size_t vectors = 0;  // an even number
   HWY_ALIGN std::uint32_t words[kVectors * Philox::kWords];
 };
 
@@ -261,35 +260,28 @@ template <class Transform>
 struct VectorByVector {
   template <class Sink>
   HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
-    std::size_t v = 0;
-    for (; v + 2 <= tile.vectors; v += 2) several<2>(tile, v, sink);
-    if (v < tile.vectors) several<1>(tile, v, sink);
-  }
-
- private:
-  template <std::size_t count, class Sink>
-  static HWY_INLINE void several(const WordTile& tile, std::size_t v, Sink& sink) {
-    Floats even[count], odd[count];
-    for (std::size_t i = 0; i < count; ++i) {
-      Floats values[2];
-      Transform()({tile.even(v + i), tile.odd(v + i)}, values);
-      even[i] = values[0];
-      odd[i] = values[1];
+    for (std::size_t v = 0; v < tile.vectors; v += 2) {
+      Floats even[2], odd[2];
+      for (std::size_t i = 0; i < 2; ++i) {
+        Floats values[2];
+        Transform()({tile.even(v + i), tile.odd(v + i)}, values);
+        even[i] = values[0];
+        odd[i] = values[1];
+      }
+      sink(even, odd);
     }
-    sink(even, odd);
   }
 };
 
-// Puts the values of a vector of blocks, that come as the words do, where `To` writes them.
+// Puts the values of two vectors of blocks, that come as the words do, where `To` writes them.
 template <class To>
 class InOrder {
  public:
   explicit InOrder(const To& to) : to_(to) {}
-  template <std::size_t count>
-  HWY_INLINE void operator()(const Floats (&even)[count], const Floats (&odd)[count]) {
+  HWY_INLINE void operator()(const Floats (&even)[2], const Floats (&odd)[2]) {
     const FloatLanes d;
-    Floats lower[count], upper[count];
-    for (std::size_t i = 0; i < count; ++i) {
+    Floats lower[2], upper[2];
+    for (std::size_t i = 0; i < 2; ++i) {
       lower[i] = hn::InterleaveLower(d, even[i], odd[i]);
       upper[i] = hn::InterleaveUpper(d, even[i], odd[i]);
     }
@@ -309,31 +301,36 @@ HWY_INLINE void draw_vectors(const Philox& philox, Source source, std::size_t ve
   WordTile tile;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (; vectors > 0; vectors -= tile.vectors) {
     tile.vectors = std::min(WordTile::kVectors, vectors);
-    philox.write(source, tile.vectors + tile.vectors % 2, tile.words);
+    philox.write(source, tile.vectors, tile.words);
     transform(tile, sink);
   }
 }
 
 // Fills out [trials, length]. `transform` makes values of words: operator()(const WordTile&, Sink&)
-// calls sink({even..}, {odd..}) with those of the words of each vector of the tile in turn.
+// calls sink({even, even}, {odd, odd}) with those of the words of each two vectors of the tile.
 template <class Transform>
 void draw_in_vectors(const Draw& draw, std::span<float> out, const Transform& transform) {
   if (out.empty()) return;
-  const std::size_t lanes = hn::Lanes(Philox::D64());
+  constexpr std::size_t kTrials = TrialLanes::kTrials;
   const std::size_t blocks = draw.blocks(), trials = out.size() / draw.length;
   const Philox philox(draw.seed, draw.stream);
-  const auto vectors_of = [lanes](std::size_t count) { return (count + lanes - 1) / lanes; };
+  const auto vectors_of = [](std::size_t count) {
+    constexpr std::size_t kOfTwo = 2 * Philox::kLanes;
+    return 2 * ((count + kOfTwo - 1) / kOfTwo);
+  };
   // Trials side by side as long as they fill all lanes, and to the end where that takes less.
   std::size_t alone = trials;
   if (blocks <= BlockTable::kMost) {
-    alone = trials % lanes;
-    if (alone * vectors_of(blocks) > blocks) alone = 0;
+    alone = trials % kTrials;
+    if (alone * vectors_of(blocks) > vectors_of(kTrials * blocks)) alone = 0;
   }
   const std::size_t beside = trials - alone;
   if (beside > 0) {
     const BlockTable table(philox, blocks);
-    draw_vectors(philox, TrialLanes(philox, table, draw.trial), vectors_of(beside) * blocks,
-                 transform, ToTrials(out.first(beside * draw.length), draw.length));
+    const std::size_t groups = (beside + kTrials - 1) / kTrials;
+    draw_vectors(philox, TrialLanes(philox, table, draw.trial),
+                 vectors_of(groups * kTrials * blocks), transform,
+                 ToTrials(out.first(beside * draw.length), draw.length));
   }
   for (std::size_t i = beside; i < trials; ++i) {
     draw_vectors(philox, BlockLanes(philox, draw.trial + i), vectors_of(blocks), transform,

@@ -22,15 +22,10 @@ class ToNormals {
   HWY_INLINE void operator()(const WordTile& tile, Sink& sink) const {
     HWY_ALIGN float split[WordTile::kVectors * Philox::kWords];
     for (std::size_t v = 0; v < tile.vectors; v += 2) split_two(tile, v, split);
-    Floats cosines[2], sines[2];
-    std::size_t v = 0;
-    for (; v + 2 <= tile.vectors; v += 2) {
+    for (std::size_t v = 0; v < tile.vectors; v += 2) {
+      Floats cosines[2], sines[2];
       finish_two(tile, v, split, cosines, sines);
       sink(cosines, sines);
-    }
-    if (v < tile.vectors) {
-      finish_two(tile, v, split, cosines, sines);
-      sink({cosines[0]}, {sines[0]});
     }
   }
 
