@@ -39,6 +39,47 @@ Rule panels(double end, double width) {
   return rule;
 }
 
+// The density of x = y - z at the nodes, times their weights, for each y / s from `lowest` on in
+// steps: [y, x]. From one step to the next a Gaussian changes by a factor that changes by another.
+Matrix<double> density_below(const Rule& x, double s, double lowest, double step, Index count) {
+  using Row = Eigen::Array<double, 1, Eigen::Dynamic>;
+  const auto size = static_cast<Index>(x.nodes.size());
+  const Row nodes = Eigen::Map<const Row>(x.nodes.data(), size);
+  const Row z = lowest - nodes / s;
+  const double unit = 1 / std::sqrt(2 * std::numbers::pi);
+  Row value = Eigen::Map<const Row>(x.weights.data(), size) * (unit / s) * (-z.square() / 2).exp();
+  Row factor = (-step * (z + step / 2)).exp();
+  const double of_factor = std::exp(-step * step);
+  Matrix<double> density(count, size);
+  for (Index k = 0; k < count; ++k) {
+    density.row(k) = value.matrix();
+    value *= factor;
+    factor *= of_factor;
+  }
+  return density;
+}
+
+// Up to here 1 - exp(-t e^-x), t = e^u, is kTerms of its series in t to all digits.
+constexpr double kSeriesEnd = -8;
+constexpr Index kTerms = 4;
+
+// At each x the factors of t, t^2, .. in 1 - exp(-t e^-x), then itself for each t from `series` on.
+Matrix<double> lost_below(const Rule& x, const Eigen::VectorXd& t, Index series) {
+  Matrix<double> lost(static_cast<Index>(x.nodes.size()), kTerms + t.size() - series);
+  for (Index j = 0; j < lost.rows(); ++j) {
+    const double factor = std::exp(-x.nodes[static_cast<std::size_t>(j)]);
+    double term = -1;
+    for (Index k = 0; k < kTerms; ++k) {
+      term *= -factor / static_cast<double>(k + 1);
+      lost(j, k) = term;
+    }
+    for (Index i = series; i < t.size(); ++i) {
+      lost(j, kTerms + i - series) = -std::expm1(-factor * t[i]);
+    }
+  }
+  return lost;
+}
+
 double integrate_max_p(double n, double v) {
   const double s = std::sqrt(v);
   // The largest logit y = s g, outside of which its probability is below 1e-14.
@@ -50,10 +91,10 @@ double integrate_max_p(double n, double v) {
   constexpr double kUStep = 0.32;
   const double u_lowest = -std::log(n) - 26;
   const auto u_count = static_cast<Index>((kHighestExponent - u_lowest) / kUStep) + 1;
+  const auto series = static_cast<Index>((kSeriesEnd - u_lowest) / kUStep) + 1;
   // x = y - z >= 0, until e^-x or the normal has ended.
   const double x_end = std::min(std::log(n) + 26, s * (highest + kNormalReach));
   const Rule x = panels(x_end, std::min(2.5, 2.5 * s));
-  const auto x_count = static_cast<Index>(x.nodes.size());
 
   Eigen::VectorXd powers(u_count), gumbel(u_count);  // e^u and e^{u - e^u}
   for (Index i = 0; i < u_count; ++i) {
@@ -61,21 +102,13 @@ double integrate_max_p(double n, double v) {
     powers[i] = std::exp(u);
     gumbel[i] = std::exp(u - powers[i]);
   }
-  Matrix<double> lost(x_count, u_count);  // 1 - exp(-t e^-x)
-  for (Index j = 0; j < x_count; ++j) {
-    const double factor = std::exp(-x.nodes[static_cast<std::size_t>(j)]);
-    for (Index i = 0; i < u_count; ++i) lost(j, i) = -std::expm1(-factor * powers[i]);
-  }
-  const double unit = 1 / std::sqrt(2 * std::numbers::pi);
-  Matrix<double> density(y_count, x_count);
-  for (Index k = 0; k < y_count; ++k) {
-    const double g = lowest + y_step * static_cast<double>(k);
-    for (Index j = 0; j < x_count; ++j) {
-      const double z = g - x.nodes[static_cast<std::size_t>(j)] / s;
-      density(k, j) = x.weights[static_cast<std::size_t>(j)] * (unit / s) * std::exp(-z * z / 2);
-    }
-  }
-  const Matrix<double> deficit = density * lost;
+  const Matrix<double> deficits =
+      density_below(x, s, lowest, y_step, y_count) * lost_below(x, powers, series);
+  const auto deficit = [&](Index k, Index i) {
+    if (i >= series) return deficits(k, kTerms + i - series);
+    const double t = powers[i];
+    return t * (deficits(k, 0) + t * (deficits(k, 1) + t * (deficits(k, 2) + t * deficits(k, 3))));
+  };
   double sum = 0;
   for (Index k = 0; k < y_count; ++k) {
     const double g = lowest + y_step * static_cast<double>(k);
@@ -88,9 +121,9 @@ double integrate_max_p(double n, double v) {
       if (log_power < -50) break;
       inner += gumbel[i] * std::exp(log_power);
     }
-    sum += unit * std::exp(-g * g / 2) * inner;
+    sum += std::exp(-g * g / 2) * inner;
   }
-  return n * sum * y_step * kUStep;
+  return n * sum * y_step * kUStep / std::sqrt(2 * std::numbers::pi);
 }
 
 }  // namespace
