@@ -12,6 +12,24 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTiny = 0x1p-400;  // the squares of less, and products of three, may underflow
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+// A step from x to where the largest eigenvalue is if the others but their largest are some of one
+// size and the rest far smaller, which keeps the sum of their cubes too: by Newton's method, as in
+// RatioRow::largest_eigenvalue.
+double nearer(const RatioSums& sums, double x) {
+  const double rho = sums.largest, rho2 = rho * rho;
+  const double rest = sums.ratios - rho, squares = sums.squares - rho2;
+  const double cubes = sums.cubes - rho2 * rho;
+  // Differences that are all rounding say nothing.
+  if (!(squares > 0x1p-30 * rho2 && cubes > 0x1p-30 * rho2 * rho && x > rho)) return x;
+  const double size = std::min(cubes / squares, rho);
+  const double some = std::min(squares / size, rest);
+  const double t0 = rho / (x - rho), t1 = some / (x - size), t2 = (rest - some) / x;
+  const double h = t0 + t1 + t2;
+  const double descent = t0 / (x - rho) + t1 / (x - size) + t2 / x;
+  const double step = ((1 - x) * h - 1) / (h + descent / h);
+  return x + step < 1 ? x + step : x;
+}
+
 // Where the largest eigenvalue is about, in units of s_m, if it is above what two weights alone
 // have: the root where the others but their largest are all of one size, which keeps their sum and
 // that of their squares.
@@ -25,7 +43,8 @@ double eigenvalue_near(const RatioSums& sums, double of_two) {
   const double b = (sum + mixed + rho + size) / 2, c = rho * size + mixed;
   const double x = (b + std::sqrt(std::max(0.0, b * b - (1 + sum) * c))) / (1 + sum);
   // Between weights that are almost equal it may be rounded to anywhere.
-  return x < 1 ? std::max(x, of_two) : of_two;
+  if (!(x < 1)) return of_two;
+  return std::max(nearer(sums, std::max(x, of_two)), of_two);
 }
 
 // The secular equation around a point, see RatioRow::largest_eigenvalue.
@@ -45,10 +64,9 @@ class SecularModel {
     const auto& f = sums_;
     for (int i = 0; i < kMost; ++i) {
       const double e2 = e * e, e4 = e2 * e2;
-      const double h = ((f[0] - e * f[1]) + e2 * (f[2] - e * f[3])) +
-                       e4 * ((f[4] - e * f[5]) + e2 * (f[6] - e * f[7]));
-      const double descent = ((f[1] - e * (2 * f[2])) + e2 * (3 * f[3] - e * (4 * f[4]))) +
-                             e4 * ((5 * f[5] - e * (6 * f[6])) + e2 * (7 * f[7]));
+      const double h = ((f[0] - e * f[1]) + e2 * (f[2] - e * f[3])) + e4 * (f[4] - e * f[5]);
+      const double descent =
+          ((f[1] - e * (2 * f[2])) + e2 * (3 * f[3] - e * (4 * f[4]))) + e4 * (5 * f[5]);
       const double beyond = largest_ * power(e * largest_) / (1 + e * largest_);
       const double rest = distance_ - e;
       const double change = ((h + beyond) * rest - 1) / (h + descent * rest);
@@ -68,8 +86,8 @@ class SecularModel {
 
  private:
   static double power(double x) {
-    const double x2 = x * x, x4 = x2 * x2;
-    return x4 * x4;
+    const double x2 = x * x;
+    return x2 * x2 * x2;
   }
 
   std::array<double, kSecularSums> sums_;

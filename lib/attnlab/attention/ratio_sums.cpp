@@ -175,19 +175,19 @@ std::array<double, kSecularSums> secular(const double* ratios, std::size_t n, do
   constexpr std::size_t kLength = hn::MaxLanes(d);
   const auto at = hn::Set(d, x);
   Parts<kParts, D> sums[kSecularSums];
-  for (std::size_t i = 0; i < n; i += kParts) {
-    for (std::size_t v = 0; v < kParts / kLength; ++v) {
+  // Two rounds at a time: a division waits for its divisor while the other's powers are summed.
+  for (std::size_t i = 0; i < n; i += 2 * kParts) {
+    for (std::size_t v = 0; v < 2 * kParts / kLength; ++v) {
+      const std::size_t part = v % (kParts / kLength);
       const auto ratio = hn::Load(d, ratios + i + v * kLength);
       const auto t = hn::Div(ratio, hn::Sub(at, ratio));
-      const auto t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2), t3 = hn::Mul(t2, t);
-      sums[0].add(v, t);
-      sums[1].add(v, t2);
-      sums[2].add(v, t3);
-      sums[3].add(v, t4);
-      sums[4].add(v, hn::Mul(t4, t));
-      sums[5].add(v, hn::Mul(t4, t2));
-      sums[6].add(v, hn::Mul(t4, t3));
-      sums[7].add(v, hn::Mul(t4, t4));
+      const auto t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2);
+      sums[0].add(part, t);
+      sums[1].add(part, t2);
+      sums[2].add(part, hn::Mul(t2, t));
+      sums[3].add(part, t4);
+      sums[4].add(part, hn::Mul(t4, t));
+      sums[5].add(part, hn::Mul(t4, t2));
     }
   }
   std::array<double, kSecularSums> totals{};

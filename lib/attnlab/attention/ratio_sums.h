@@ -51,8 +51,8 @@ struct ScaledPowers {
 };
 ScaledPowers scaled_powers(const double* ratios, std::size_t n, double scale);
 
-// Sums of t, t^2, .. t^8 with t = rho / (x - rho), for x above every ratio.
-inline constexpr std::size_t kSecularSums = 8;
+// Sums of t, t^2, .. t^6 with t = rho / (x - rho), for x above every ratio.
+inline constexpr std::size_t kSecularSums = 6;
 std::array<double, kSecularSums> secular_sums(const double* ratios, std::size_t n, double x);
 
 // Writes the ratios of at most `limit` to `to`, where there is room for padded_length(n), in
