@@ -79,7 +79,8 @@ double RowMeter::near_zero_entries(double n) {
   constexpr double kLess = 1 - 0x1p-40;
   const double smallest = std::exp(row_.range().lowest - row_.range().highest) * kLess;
   const double limit = bound / (smallest * kLess);
-  const std::span<double> others = row_.small_ratios(limit, small_);
+  std::span<double> others;
+  if (limit >= smallest) others = row_.small_ratios(limit, small_);
   std::size_t between = 0;
   for (const double ratio : others) {
     diagonal += ratio * (total - ratio) < bound ? 1 : 0;
