@@ -1,3 +1,8 @@
+// Tried without gain, on a Zen 3 in AVX2: ratios and their sums in one pass, and that as a pipeline
+// of three stages that keeps no logarithms in memory (a row took as long as before or longer: the
+// sums hid in no gaps of the exponentials); fused multiply-adds in the sums; one division for two
+// vectors of the secular sums, whose products took longer than the division.
+
 #include "attnlab/attention/ratio_sums.h"
 
 #include <algorithm>
