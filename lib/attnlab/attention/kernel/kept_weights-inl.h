@@ -28,14 +28,20 @@ class RowWriter {
  public:
   explicit RowWriter(Index size) : streams_(size * Index{sizeof(T)} >= kLarge) {}
 
-  // into = factor row
-  HWY_INLINE void scaled(const T* HWY_RESTRICT row, Index count, T factor,
+  // into = factor row, where each element is rounded once: the factor is in two parts.
+  HWY_INLINE void scaled(const T* HWY_RESTRICT row, Index count, double factor,
                          T* HWY_RESTRICT into) const {
+    const auto most = static_cast<T>(factor);
+    const auto rest = static_cast<T>(factor - static_cast<double>(most));
+    const auto product_at = [&](auto d, Index j) {
+      const auto x = hn::LoadU(d, row + j);
+      return hn::MulAdd(x, hn::Set(d, most), hn::Mul(x, hn::Set(d, rest)));
+    };
     const hn::ScalableTag<T> d;
-    const auto f = hn::Set(d, factor);
+    const hn::CappedTag<T, 1> one;
     write(
-        count, into, [&](Index j) { return hn::Mul(f, hn::LoadU(d, row + j)); },
-        [&](Index j) { return factor * row[j]; });
+        count, into, [&](Index j) { return product_at(d, j); },
+        [&](Index j) { return hn::GetLane(product_at(one, j)); });
   }
   HWY_INLINE void zeros(Index count, T* into) const {
     const hn::ScalableTag<T> d;

@@ -56,11 +56,16 @@ HWY_INLINE bool weights_of_row(T* HWY_RESTRICT scores, Index columns, T referenc
   return hn::AllFalse(d, hn::IsNaN(check));
 }
 
-// The sum of the lanes.
+// The sum of the lanes, in float64: what it is off, all weights of a row are off alike.
 template <class T>
-HWY_INLINE T sum_of(const T* sums) {
-  const hn::ScalableTag<T> d;
-  return hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums)));
+HWY_INLINE double sum_of(const T* sums) {
+  double even = 0, odd = 0;
+  Index j = 0;
+  for (; j + 2 <= kLanes<T>; j += 2) {
+    even += static_cast<double>(sums[j]);
+    odd += static_cast<double>(sums[j + 1]);
+  }
+  return even + (j < kLanes<T> ? static_cast<double>(sums[j]) : odd);
 }
 
 // scores = cap tanh(scores / cap)

@@ -108,8 +108,7 @@ class TiledBlock {
     const T* k = call_.k.data() + (key_matrix_ * call_.mask.keys() + tile.first) * depth_;
     pack_transposed<T>({k, depth_}, count, depth_, scale_, panels_);
     const T* v = call_.v.finite().data() + (key_matrix_ * call_.mask.keys() + tile.first) * width_;
-    const View<const T> values =
-        padded_rows<T>({v, width_}, count, width_, padded_width_, packed_values_);
+    const auto values = padded_rows<T>({v, width_}, count, width_, padded_width_, packed_values_);
     for (Index r = 0, rows = 0; r < block_.rows; r += rows) {
       rows = rows_of_group(block_.rows - r);
       const KeyRange seen = row_keys_.of_rows(r, rows);
@@ -164,7 +163,7 @@ class TiledBlock {
     if (width_ != padded_width_) return false;
     const hn::ScalableTag<T> d;
     for (Index x = 0; x < rows; ++x) {
-      const T sum = sum_of<T>(sums_.row(r + x));
+      const auto sum = static_cast<T>(sum_of<T>(sums_.row(r + x)));
       if (row(r + x).is_nan || sum == 0) return false;
       hn::Store(hn::Set(d, sum), d, state_.sums + x * kLanes<T>);
     }
@@ -339,7 +338,8 @@ class TiledBlock {
       if (weights != nullptr) fill_seen(r, weights, kNaN);
       return true;
     }
-    const T sum = sum_of<T>(sums_.row(r));
+    const double exact_sum = sum_of<T>(sums_.row(r));
+    const auto sum = static_cast<T>(exact_sum);
     if (sum == 0) {
       std::fill_n(output, width_, T(0));
       if (weights != nullptr) writer_.zeros(call_.mask.keys(), weights);
@@ -349,7 +349,7 @@ class TiledBlock {
       for (Index c = 0; c < width_; ++c) output[c] = output_.row(r)[c] / sum;
     }
     if (weights != nullptr) {
-      const auto factor = [&](T reference) { return weight_at(reference - of.reference) / sum; };
+      const auto factor = [&](T from) { return weight_at(from - of.reference) / exact_sum; };
       kept_.write(r, row_keys_.of(r), call_.mask.keys(), factor, writer_, weights);
     }
     add_non_finite_values<T>(call_, block_,
