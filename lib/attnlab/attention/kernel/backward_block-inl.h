@@ -104,9 +104,9 @@ class BackwardTiles {
   }
   TileSize size_of(KeyRange tile) const { return {tile.last - tile.first, columns_}; }
 
-  // into = factor row, filled up to `padded` elements.
-  static void scale_row(const T* row, Index width, T factor, Index padded, T* into) {
-    for (Index c = 0; c < width; ++c) into[c] = row[c] * factor;
+  // into = factor row, each element rounded once, filled up to `padded` elements.
+  static void scale_row(const T* row, Index width, double factor, Index padded, T* into) {
+    for (Index c = 0; c < width; ++c) into[c] = static_cast<T>(row[c] * factor);
     std::fill(into + width, into + padded, T(0));
   }
 
@@ -197,11 +197,16 @@ class BackwardTiles {
       if (sum > 0 && mask_.left_out(r) == LeftOut::nothing) {
         factor_[at(r)] = static_cast<T>(call_.settings.scale / sum);
       }
-      scale_row(block_rows(call_.grad_output, width_).row(r), width_,
-                static_cast<T>(sum > 0 ? 1 / sum : 0), padded_width_, cotangent_.row(r));
-      scale_row(block_rows(call_.q, depth_).row(r), depth_, factor_[at(r)], padded_depth_,
+      scale_row(block_rows(call_.grad_output, width_).row(r), width_, sum > 0 ? 1 / sum : 0,
+                padded_width_, cotangent_.row(r));
+      scale_row(block_rows(call_.q, depth_).row(r), depth_, exact_factor(r), padded_depth_,
                 queries_.row(r));
     }
+  }
+
+  // factor_ before it was rounded.
+  double exact_factor(Index r) const {
+    return factor_[at(r)] != 0 ? call_.settings.scale / sums_[at(r)] : 0;
   }
 
   // dS^T over the factor, and what the tile adds to the gradients of its keys and of the block's
@@ -239,7 +244,7 @@ class BackwardTiles {
 
   void write_grad_q() {
     for (Index r = 0; r < block_.rows; ++r) {
-      scale_row(grad_q_.row(r), depth_, factor_[at(r)], depth_,
+      scale_row(grad_q_.row(r), depth_, exact_factor(r), depth_,
                 share_.grad_q + (query_row_ + r) * depth_);
     }
   }
