@@ -141,6 +141,28 @@ TEST_CASE("a row goes on until both its calls and its time are done") {
   CHECK(bench(options, {}).rows.at(0).calls == 40);
 }
 
+TEST_CASE("turns go on until the last of the calls has had its time") {
+  constexpr double kSeconds = 0.05;
+  BenchCase one{.n = 16, .d_k = 4, .heads = 2};
+  BenchCase many = one;
+  many.threads = 4;  // whose probes of the peak take longer, and it has its time before
+  for (const auto& cases : {std::vector{one, many}, std::vector{many, one}}) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    Clock::time_point end = start;
+    double last = 0;
+    const auto measured = measure_in_turns(cases, 1, 1, kSeconds, {}, [&](double share) {
+      last = share;
+      end = Clock::now();
+    });
+    CHECK(last >= 1);
+    // Each has had that much: a lower bound, which holds on a slow machine too.
+    CHECK(std::chrono::duration<double>(end - start).count() >= 2 * kSeconds);
+    REQUIRE(measured.size() == 2);
+    CHECK(measured[0].seconds.size() == measured[1].seconds.size());
+  }
+}
+
 TEST_CASE("the memory of a call shows the weights, which tiles do without") {
   BenchOptions options = test::quick_bench();
   options.n = {1024};

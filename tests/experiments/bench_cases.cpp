@@ -2,6 +2,7 @@
 
 #include "attnlab/core/error.h"
 #include "attnlab/core/random.h"
+#include "attnlab/core/thread_pool.h"
 #include "attnlab/core/threads.h"
 #include "catch.h"
 #include "experiments/quick_bench.h"
@@ -233,6 +234,26 @@ TEST_CASE("what is measured is the call of the library that the row names") {
   fill_normal(expected.values().first(64), 7, Stream::input_x, 0);
   fill_normal(expected.values().last(64), 7, Stream::input_x, 1);
   check_same(values, expected);
+}
+
+TEST_CASE("the library's call is on the threads that the row names") {
+  for (const auto operation : {BenchOperation::attention, BenchOperation::backward,
+                               BenchOperation::multihead, BenchOperation::normals}) {
+    // Enough work for several threads, and more of them than were ever asked for. Probes of the
+    // peak have threads of their own.
+    const Index before = ThreadPool::shared().size();
+    BenchOptions options = test::quick_bench();
+    options.operation = {operation};
+    options.n = {64};
+    options.heads = 128;
+    options.repeat = 1;
+    options.threads = {before + 2, before + 4};
+    CHECK(bench(options, {}).rows.size() == 2);
+    CHECK(ThreadPool::shared().size() == before + 3);  // and the caller
+    options.threads = {1};
+    bench(options, {});
+    CHECK(ThreadPool::shared().size() == before + 3);
+  }
 }
 
 TEST_CASE("a call takes over the memory of the one before, of its operation or another") {
