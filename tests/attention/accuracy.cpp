@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "attention/accuracy.h"
+#include "attnlab/attention/kernel/tiled.h"
 #include "attnlab/attention/scaled_dot_product_backward.h"
 #include "attnlab/core/random.h"
 #include "share.h"
@@ -21,10 +23,16 @@ namespace {
 // What the tiled kernel's error may be of the plain path's. A shape that comes near is drawn again
 // before that is said.
 constexpr double kBound = 1.5;
-// Where the plain path's products are Eigen's of a matrix and a vector, or nearly: those add up in
-// several sums at once, and are more exact than the one sum of the tiles. A query alone before many
-// keys, or keys so few, have up to 2.3 times their error.
-constexpr double kBoundOfVectors = 2.5;
+// Where the plain path's products are Eigen's of a matrix and a vector, or end in rows fewer than
+// its registers hold: those add up in four sums at once, and are more exact than the one sum of the
+// tiles. Of a query alone that holds for all keys and for V: here it comes to 2.1 times, with 257
+// keys and d_k 513 it would to 2.7. (One that is a step of decoding has the bits of its row in the
+// whole sequence, and so no sums of its own.) Of two or three keys it comes to 1.75 times.
+constexpr double kBoundOfOneQuery = 2.25, kBoundOfFewKeys = 1.8;
+// Of the other shapes, the root mean square of the ratios. Where multiply and add are not fused,
+// each product is rounded too, as the plain path's are, and scores once more as they become powers
+// of two.
+constexpr double kBoundOfAll = 1.01, kBoundOfAllUnfused = 1.05;
 constexpr double kNear = 0.85;
 constexpr int kDraws = 12;
 // Queries, keys and columns of V that a draw has at least, heads together.
@@ -45,7 +53,10 @@ struct AwkwardShape {
   Index n, m, d_k, d_v;
   Index heads = 1, kv_heads = 1;
 
-  double bound() const { return n == 1 || m == 2 || m == 3 ? kBoundOfVectors : kBound; }
+  double bound() const {
+    if (n == 1) return kBoundOfOneQuery;
+    return m == 2 || m == 3 ? kBoundOfFewKeys : kBound;
+  }
   double work() const {
     return static_cast<double>(heads * n) * static_cast<double>(m * (d_k + d_v));
   }
@@ -181,8 +192,22 @@ std::array<Squares, 5> errors_of(const AwkwardShape& shape, Kind kind) {
   return errors;
 }
 
-TEST_CASE("no shape's error is above its bound, a multiple of the plain path's") {
+// Ratios of a matrix's squares over shapes.
+struct Ratios {
+  double sum = 0;
+  int count = 0;
+
+  void add(const Squares& s) {
+    if (s.plain == 0) return;  // a key alone has weight 1
+    sum += s.tiled / s.plain;
+    ++count;
+  }
+  double root_mean() const { return std::sqrt(sum / count); }
+};
+
+TEST_CASE("errors are at most so many times the plain path's, of each shape and over all") {
   const std::vector<AwkwardShape> shapes = awkward_shapes();
+  std::array<Ratios, 5> all;
   for (std::size_t i = 0; i < shapes.size(); i += test::kCombinationStep) {
     // Two kinds a shape, each kind with shapes of every sort.
     for (const std::size_t kind : {i % kKindNames.size(), (i / 2 + 4) % kKindNames.size()}) {
@@ -193,8 +218,15 @@ TEST_CASE("no shape's error is above its bound, a multiple of the plain path's")
                  << kKindNames[kind] << ", " << kMatrixNames[x] << ": "
                  << std::sqrt(errors[x].tiled / errors[x].plain));
         CHECK(errors[x].within(s.bound()));
+        if (s.bound() == kBound) all[x].add(errors[x]);
       }
     }
+  }
+  if (test::kCombinationStep > 1) return;  // few shapes may be as luck has it
+  const bool is_fused = std::string_view(tiled_target()).substr(0, 3) != "SSE";
+  for (std::size_t x = 0; x < all.size(); ++x) {
+    INFO(kMatrixNames[x]);
+    CHECK(all[x].root_mean() <= (is_fused ? kBoundOfAll : kBoundOfAllUnfused));
   }
 }
 
