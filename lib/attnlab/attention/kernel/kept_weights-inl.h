@@ -72,8 +72,12 @@ class RowWriter {
   bool streams_;
 };
 
-// The weights of a block as they were weighed, tile by tile, each relative to the reference that
-// its row had at the time.
+// The weights of a block, which are weighed in here tile by tile, each relative to the reference
+// that its row had at the time.
+//
+// Rows are written as soon as they are whole, as fast as memory takes them: on a Zen 3 6 of 109 ms
+// for 8 heads of 2048 queries at d_k 64. To write them in parts after the panels of later products,
+// in the hope that the multipliers work meanwhile, was no faster.
 template <class T>
 class KeptWeights {
  public:
@@ -81,16 +85,18 @@ class KeptWeights {
   // Room for the tiles from `first` on, in `memory`.
   KeptWeights(Workspace& memory, Index rows, Index first, Index tiles)
       : first_(first),
-        weights_{memory.take<T>(rows * tiles * kTileKeys), tiles * kTileKeys},
+        weights_{memory.take<T>(rows * stride(tiles)), stride(tiles)},
         references_{memory.take<T>(rows * tiles), tiles} {}
   static std::size_t bytes(Index rows, Index tiles) {
-    return Workspace::bytes_of<T>(rows * tiles * kTileKeys) + Workspace::bytes_of<T>(rows * tiles);
+    return Workspace::bytes_of<T>(rows * stride(tiles)) + Workspace::bytes_of<T>(rows * tiles);
   }
 
-  void keep(Index r, KeyRange keys, const T* weights, T reference) {
-    const Index tile = keys.first / kTileKeys - first_;
-    std::copy_n(weights, keys.last - keys.first, weights_.row(r) + tile * kTileKeys);
-    references_.at(r, tile) = reference;
+  // Where the weights of row r with the keys of a tile belong, those of the rows after it likewise.
+  View<T> from_row(Index r, KeyRange tile) const {
+    return {weights_.row(r) + tile_of(tile) * kTileKeys, weights_.stride};
+  }
+  void set_reference(Index r, KeyRange tile, T reference) {
+    references_.at(r, tile_of(tile)) = reference;
   }
 
   // Row r, of `keys` weights, as it sees the keys `seen`: those kept times factor_of(reference),
@@ -101,16 +107,23 @@ class KeptWeights {
     const Index first = seen.first / kTileKeys * kTileKeys;
     writer.zeros(first, into);
     for (Index begin = first; begin < seen.last; begin += kTileKeys) {
-      const Index tile = begin / kTileKeys - first_;
-      writer.scaled(weights_.row(r) + tile * kTileKeys, std::min(kTileKeys, seen.last - begin),
-                    factor_of(references_.at(r, tile)), into + begin);
+      const KeyRange tile{begin, std::min(seen.last, begin + kTileKeys)};
+      writer.scaled(from_row(r, tile).data, tile.last - begin,
+                    factor_of(references_.at(r, tile_of(tile))), into + begin);
     }
     writer.zeros(keys - seen.last, into + seen.last);
   }
 
  private:
+  // From one row to the next: in the first cache as far apart as with kScoreStride, for there the
+  // rows of a group would meet in the same lines.
+  static constexpr Index stride(Index tiles) {
+    return kScoreStride + round_up(std::max<Index>(0, tiles - 1) * kTileKeys, 4 * kTileKeys);
+  }
+  Index tile_of(KeyRange keys) const { return keys.first / kTileKeys - first_; }
+
   Index first_ = 0;
-  View<T> weights_{}, references_{};  // [rows, tiles kTileKeys], [rows, tiles]
+  View<T> weights_{}, references_{};  // [rows, stride], [rows, tiles]
 };
 
 }  // namespace attnlab::HWY_NAMESPACE

@@ -86,6 +86,14 @@ HWY_INLINE void add_linear_bias(T* HWY_RESTRICT scores, Index columns, T self, T
   }
 }
 
+// base^x of one number, with the bits that it has in a vector.
+template <class T>
+T power_at(Base base, T x) {
+  const hn::ScalableTag<T> d;
+  const auto v = hn::Set(d, x);
+  return hn::GetLane(base == Base::e ? power<Base::e>(d, v) : power<Base::two>(d, v));
+}
+
 template <class T>
 bool has_nan(const T* scores, Index count) {
   return std::any_of(scores, scores + count, [](T score) { return std::isnan(score); });

@@ -45,9 +45,9 @@ class TiledBlock {
         width_(call.v.shape()[3]),
         padded_width_(round_up(width_, kLanes<T>)),
         adjuster_(call, block),
-        natural_(adjuster_.adds()),
-        adjusts_(natural_ || call.mask.has_elementwise()),
-        scale_(static_cast<T>(call.settings.scale * (natural_ ? 1 : std::numbers::log2e))),
+        base_(adjuster_.adds() ? Base::e : Base::two),
+        adjusts_(adjuster_.adds() || call.mask.has_elementwise()),
+        scale_(static_cast<T>(call.settings.scale * (base_ == Base::e ? 1 : std::numbers::log2e))),
         slack_(adjusts_ || call.v.largest() > T(0x1p64) ? 0 : 24),
         row_keys_(call.mask, block),
         keys_(row_keys_.all()),
@@ -90,7 +90,7 @@ class TiledBlock {
                  W::bytes_of<T>(block_.rows * kLanes<T>) + W::bytes_of<T>(packed_values) +
                  (result_.weights ? KeptWeights<T>::bytes(block_.rows, tiles) : 0));
     panels_ = memory.take<T>(kTileKeys * depth_);
-    scores_ = {memory.take<T>(kRows * kScoreStride), kScoreStride};
+    own_scores_ = {memory.take<T>(kRows * kScoreStride), kScoreStride};
     again_ = {memory.take<T>(kRows * kScoreStride), kScoreStride};
     const auto vectors = [&] { return memory.take<T>(kRows * kLanes<T>); };
     state_ = {vectors(), vectors(), vectors(), vectors()};
@@ -130,15 +130,17 @@ class TiledBlock {
                     bool is_last) {
     const Index count = keys.last - keys.first;
     const Index plain = plain_columns(r, rows, keys);
+    // Weights that are kept are not copied, but where some of them are dropped out.
+    const bool keeps = result_.weights.has_value(), drops = call_.settings.dropout > 0;
+    scores_ = keeps && !drops ? kept_.from_row(r, keys) : own_scores_;
     if (plain > 0) {
       weigh_in_registers(r, rows, keys, plain);
     } else {
       multiply_keys(r, rows, {0, round_up(count, kLanes<T>)}, scores_, Store{});
       for (Index x = 0; x < rows; ++x) weigh_row(r + x, scores_.row(x), keys);
     }
-    if (result_.weights || call_.settings.dropout > 0) {
-      for (Index x = 0; x < rows; ++x) keep_weights(r + x, scores_.row(x), keys);
-    }
+    if (keeps) keep_weights(r, rows, keys);
+    if (drops) drop_group(r, rows, keys);
     const bool divides = is_last && have_quotients(r, rows);
     const View<T> sums = output_.from_row(r);
     const auto multiply = [&](View<T> into, auto finish) {
@@ -274,7 +276,8 @@ class TiledBlock {
     const hn::ScalableTag<T> d;
     T* const sums = state_.sums;
     hn::Store(hn::Zero(d), d, sums);
-    of.is_nan = !(natural_ ? weights_of_row<T, Base::e>(scores, columns, of.reference, sums)
+    of.is_nan =
+        !(base_ == Base::e ? weights_of_row<T, Base::e>(scores, columns, of.reference, sums)
                            : weights_of_row<T, Base::two>(scores, columns, of.reference, sums));
     add_sums(r, sums);
   }
@@ -287,27 +290,27 @@ class TiledBlock {
     hn::Store(hn::Add(hn::Load(d, sums_.row(r)), hn::Load(d, sums)), d, sums_.row(r));
   }
 
-  // For the result, and with what is dropped out for the output.
-  void keep_weights(Index r, T* weights, KeyRange keys) {
-    const Index count = keys.last - keys.first;
-    if (result_.weights) kept_.keep(r, keys, weights, row(r).reference);
-    if (call_.settings.dropout > 0) {
-      drop_weights<T>({weights, static_cast<std::size_t>(count)}, keys.first, query(r),
-                      call_.settings.dropout, call_.settings.seed);
+  void keep_weights(Index r, Index rows, KeyRange keys) {
+    const View<T> kept = kept_.from_row(r, keys);
+    for (Index x = 0; x < rows; ++x) {
+      kept_.set_reference(r + x, keys, row(r + x).reference);
+      if (kept.data == scores_.data) continue;
+      std::copy_n(scores_.row(x), keys.last - keys.first, kept.row(x));
     }
   }
 
-  // The weight of a score that is `difference` above its reference.
-  T weight_at(T difference) const {
-    const hn::ScalableTag<T> d;
-    const auto x = hn::Set(d, difference);
-    return hn::GetLane(natural_ ? power<Base::e>(d, x) : power<Base::two>(d, x));
+  void drop_group(Index r, Index rows, KeyRange keys) {
+    const auto count = static_cast<std::size_t>(keys.last - keys.first);
+    for (Index x = 0; x < rows; ++x) {
+      drop_weights<T>({scores_.row(x), count}, keys.first, query(r + x), call_.settings.dropout,
+                      call_.settings.seed);
+    }
   }
 
   // The reference has grown: all that was relative to the old one shrinks.
   void rescale(Index r, T difference) {
     const hn::ScalableTag<T> d;
-    const auto factor = hn::Set(d, weight_at(difference));
+    const auto factor = hn::Set(d, power_at(base_, difference));
     hn::Store(hn::Mul(factor, hn::Load(d, sums_.row(r))), d, sums_.row(r));
     T* output = output_.row(r);
     for (Index c = 0; c < padded_width_; c += kLanes<T>) {
@@ -349,12 +352,10 @@ class TiledBlock {
       for (Index c = 0; c < width_; ++c) output[c] = output_.row(r)[c] / sum;
     }
     if (weights != nullptr) {
-      const auto factor = [&](T from) { return weight_at(from - of.reference) / exact_sum; };
+      const auto factor = [&](T from) { return power_at(base_, from - of.reference) / exact_sum; };
       kept_.write(r, row_keys_.of(r), call_.mask.keys(), factor, writer_, weights);
     }
-    add_non_finite_values<T>(call_, block_,
-                             {block_.first + r, natural_ ? Base::e : Base::two, of.reference, sum},
-                             output);
+    add_non_finite_values<T>(call_, block_, {block_.first + r, base_, of.reference, sum}, output);
     return true;
   }
 
@@ -370,7 +371,7 @@ class TiledBlock {
   AttentionResult<T>& result_;
   Index query_matrix_, key_matrix_, depth_, width_, padded_width_;
   ScoreAdjuster<T> adjuster_;
-  bool natural_;  // scores are changed before the softmax: powers of e, see Base
+  Base base_;     // of the weights: e where scores are changed before the softmax
   bool adjusts_;  // they are, or are hidden one by one
   T scale_;       // of the scores, log2(e) in it where the weights are powers of two
   // How far scores may be above their reference, in powers of the base. Weights up to 2^24 leave
@@ -381,9 +382,10 @@ class TiledBlock {
   KeyRange keys_;  // of the block
   std::vector<Row> rows_;
   ZeroRows zero_rows_;
-  T* panels_ = nullptr;  // K of a tile, see pack_transposed
-  View<T> scores_{};     // [kRows, kTileKeys], see kScoreStride
-  View<T> again_{};      // the like, see weigh_again
+  T* panels_ = nullptr;   // K of a tile, see pack_transposed
+  View<T> own_scores_{};  // [kRows, kTileKeys], see kScoreStride
+  View<T> scores_{};      // those, or where weights are kept
+  View<T> again_{};       // the like, see weigh_again
   GroupState<T> state_{};
   View<T> output_{};            // [rows, padded_width], from a row's first keys on
   View<T> sums_{};              // [rows, lanes], added up at the end
