@@ -27,7 +27,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A number of each query of a block.
 template <class T>
-struct alignas(64) PerQuery : std::array<T, kBackwardRows> {};
+struct alignas(64) PerQuery : std::array<T, kMostBackwardRows> {};
 
 template <class T>
 class BackwardTiles {
@@ -146,7 +146,7 @@ class BackwardTiles {
   // computes, dropout included. Rows that do not count get a maximum that makes all weights 0.
   void find_pivots() {
     constexpr T kNone = std::numeric_limits<T>::infinity();
-    std::array<Index, kBackwardRows> keys{};
+    std::array<Index, kMostBackwardRows> keys{};
     for (Index r = 0; r < block_.rows; ++r) {
       T& max = max_[at(r)];
       T* row = cotangent_.data + r * width_;
@@ -270,7 +270,7 @@ class BackwardTiles {
   T* packed_keys_ = nullptr;      // [kBackwardKeys, padded_depth]
   PerQuery<T> max_, is_nan_{}, pivot_{}, mean_{}, factor_{};
   PerQuery<double> sums_{}, means_{};
-  std::array<Index, kBackwardRows> max_tile_{};
+  std::array<Index, kMostBackwardRows> max_tile_{};
 };
 
 }  // namespace attnlab::HWY_NAMESPACE

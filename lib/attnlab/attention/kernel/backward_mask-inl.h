@@ -150,7 +150,7 @@ class BackwardMask {
   Index query_matrix_;
   LeftOut* left_out_;
   RowKeys row_keys_;
-  alignas(64) std::array<T, kBackwardRows> first_, last_, self_;
+  alignas(64) std::array<T, kMostBackwardRows> first_, last_, self_;
   std::array<T, kBackwardKeys> row_;
   std::array<std::uint8_t, kBackwardKeys> seen_{};
 };

@@ -14,11 +14,11 @@ template <class T>
 void differentiate_share(const BackwardCall<T>& call, const BackwardShare<T>& share) {
   const Index n = call.mask.queries();
   const Index group = call.mask.heads() / call.k.shape()[1];
-  const Index blocks = (n + kBackwardRows - 1) / kBackwardRows;
+  const Index blocks = (n + share.rows - 1) / share.rows;
   for (Index x = share.first; x < group * blocks; x += share.step) {
-    const Index first = x % blocks * kBackwardRows;
+    const Index first = x % blocks * share.rows;
     const RowBlock block{share.b, share.kv_head * group + x / blocks, first,
-                         std::min(kBackwardRows, n - first)};
+                         std::min(share.rows, n - first)};
     BackwardTiles<T>(call, block, share).differentiate();
   }
 }
@@ -53,6 +53,15 @@ void differentiate(const BackwardCall<double>& call, const BackwardShare<double>
 // Tasks there are at least, where there are as many blocks: how many threads one head can use.
 constexpr Index kTasks = 8;
 
+// By the shape alone, as all that decides about bits.
+template <class T>
+Index rows_at_once(const BackwardCall<T>& call) {
+  constexpr Index kLarge = Index{8} * 1024 * 1024;  // bytes of K and V of a head
+  const Index widths = call.k.shape()[3] + call.v.shape()[3];
+  const Index bytes = call.mask.keys() * widths * static_cast<Index>(sizeof(T));
+  return bytes >= kLarge ? kMostBackwardRows : kBackwardRows;
+}
+
 // Rows that were left out, in runs.
 template <class T>
 void add_left_out(const BackwardCall<T>& call, Index b, Index h, const LeftOut* left_out,
@@ -74,7 +83,8 @@ void backward_tiled(const BackwardCall<T>& call, Index threads, AttentionGradien
   const Index matrices = call.mask.batch() * kv_heads;
   if (matrices == 0 || n == 0 || call.mask.keys() == 0) return;
   const Index group = heads / kv_heads;
-  const Index blocks = group * ((n + kBackwardRows - 1) / kBackwardRows);
+  const Index rows = rows_at_once(call);
+  const Index blocks = group * ((n + rows - 1) / rows);
   const Index shares = std::clamp<Index>((kTasks + matrices - 1) / matrices, 1, blocks);
   KeySums<T> grad_k(gradients.grad_k, shares), grad_v(gradients.grad_v, shares);
   std::vector<LeftOut> left_out(static_cast<std::size_t>(call.mask.batch() * heads * n));
@@ -85,6 +95,7 @@ void backward_tiled(const BackwardCall<T>& call, Index threads, AttentionGradien
                                    .kv_head = matrix % kv_heads,
                                    .first = first,
                                    .step = shares,
+                                   .rows = rows,
                                    .grad_k = grad_k.start(matrix, first),
                                    .grad_v = grad_v.start(matrix, first),
                                    .stride_k = grad_k.stride(),

@@ -6,9 +6,10 @@
 
 namespace attnlab {
 
-// Queries that backward_tiled takes at once: whole panels of vectors on every processor, and so
-// many that reading and writing a key's gradients is little beside computing them.
-inline constexpr Index kBackwardRows = 64;
+// Queries that backward_tiled takes at once, whole panels of vectors on every processor: few, whose
+// tiles stay in the caches, or, where K and V with the sums of their gradients are many times what
+// the second cache holds, as many as make reading and writing those little beside computing them.
+inline constexpr Index kBackwardRows = 64, kMostBackwardRows = 192;
 
 // Rows of the sums below start at whole vectors of any processor.
 template <class T>
@@ -29,6 +30,7 @@ struct BackwardShare {
   Index kv_head = 0;
   Index first = 0;
   Index step = 1;
+  Index rows = kBackwardRows;  // of a block
   // Where the share adds up [m, width] of the head, rows `stride` apart, a multiple of
   // kBackwardPad; null where it is not wanted.
   T* grad_k = nullptr;
