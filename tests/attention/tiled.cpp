@@ -32,7 +32,8 @@ template <class T>
 void grow_keys(test::DrawnCase<T>& drawn) {
   const Index m = drawn.k.shape()[2], d = drawn.k.shape()[3];
   for (Index i = 0; i < drawn.k.size(); ++i) {
-    drawn.k.data()[i] *= static_cast<T>(1 + i / d % m / 10);
+    const Index growth = 1 + i / d % m / 10;
+    drawn.k.data()[i] *= static_cast<T>(growth);
   }
 }
 

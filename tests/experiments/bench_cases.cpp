@@ -155,7 +155,7 @@ TEST_CASE("sizes that do not fit are refused before anything is allocated") {
   options.n = {16, 1 << 24};
   options.d_k = {1};
   options.heads = 1;
-  CHECK(refusal(options) == "");
+  CHECK(refusal(options).empty());
   options.kernel = {Kernel::full};
   CHECK(refusal(options).rfind("n: got 16777216, needs 1.13 PB of memory, ", 0) == 0);
   options.kernel = {};

@@ -1,5 +1,5 @@
-// Rows that become columns of panels, for the left side of a product whose right side is
-// transposed. Included once for every target, see hwy/foreach_target.h.
+// Rows that become the columns of panels, the right side of a product with a transpose. Included
+// once for every target, see hwy/foreach_target.h.
 #if defined(ATTNLAB_KERNEL_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNLAB_KERNEL_PACK_INL_H_
 #undef ATTNLAB_KERNEL_PACK_INL_H_
