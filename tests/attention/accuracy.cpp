@@ -29,10 +29,10 @@ constexpr double kBound = 1.5;
 // keys and d_k 513 it would to 2.7. (One that is a step of decoding has the bits of its row in the
 // whole sequence, and so no sums of its own.) Of two or three keys it comes to 1.75 times.
 constexpr double kBoundOfOneQuery = 2.25, kBoundOfFewKeys = 1.8;
-// Of the other shapes, the root mean square of the ratios. Where multiply and add are not fused,
-// each product is rounded too, as the plain path's are, and scores once more as they become powers
-// of two.
-constexpr double kBoundOfAll = 1, kBoundOfAllGradients = 1.01, kBoundOfAllUnfused = 1.05;
+// Of the other shapes, the root mean square of the ratios, as measured with AVX2. Where multiply
+// and add are not fused (SSE), each product is rounded too, as the plain path's are, and scores
+// once more as they become powers of two; AVX-512 and NEON have not been measured.
+constexpr double kBoundOfAll = 1, kBoundOfAllGradients = 1.01, kBoundOfAllElsewhere = 1.05;
 constexpr double kNear = 0.85;
 constexpr int kDraws = 12;
 // Queries, keys and columns of V that a draw has at least, heads together.
@@ -223,11 +223,11 @@ TEST_CASE("errors are at most so many times the plain path's, of each shape and 
     }
   }
   if (test::kCombinationStep > 1) return;  // few shapes may be as luck has it
-  const bool is_fused = std::string_view(tiled_target()).substr(0, 3) != "SSE";
+  const bool is_measured = std::string_view(tiled_target()) == "AVX2";
   for (std::size_t x = 0; x < all.size(); ++x) {
     const bool is_gradient = x >= 2;
     INFO(kMatrixNames[x]);
-    CHECK(all[x].root_mean() <= (!is_fused     ? kBoundOfAllUnfused
+    CHECK(all[x].root_mean() <= (!is_measured  ? kBoundOfAllElsewhere
                                  : is_gradient ? kBoundOfAllGradients
                                                : kBoundOfAll));
   }
