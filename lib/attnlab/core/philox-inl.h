@@ -126,7 +126,7 @@ class PhiloxLanes {
   template <bool upper>
   static HWY_INLINE Word joined(const Products& product) {
     const Word a = hn::BitCast(D32(), product.even), b = hn::BitCast(D32(), product.odd);
-    constexpr int kOrder = upper ? 0xDD : 0x88;
+    [[maybe_unused]] constexpr int kOrder = upper ? 0xDD : 0x88;
 #if HWY_TARGET == HWY_AVX2
     return Word{_mm256_castps_si256(
         _mm256_shuffle_ps(_mm256_castsi256_ps(a.raw), _mm256_castsi256_ps(b.raw), kOrder))};

@@ -28,7 +28,8 @@ class RowWriter {
  public:
   explicit RowWriter(Index size) : streams_(size * Index{sizeof(T)} >= kLarge) {}
 
-  // into = factor row, where each element is rounded once: the factor is in two parts.
+  // into = factor row. The factor is in two parts, so that each element is rounded once where
+  // multiply and add are fused.
   HWY_INLINE void scaled(const T* HWY_RESTRICT row, Index count, double factor,
                          T* HWY_RESTRICT into) const {
     const auto most = static_cast<T>(factor);

@@ -16,7 +16,7 @@ inline constexpr Index kTiledRows = 768;
 // rows whose weights are all 0. Each row is computed alone, the same way whatever block it is in.
 //
 // Runs on what vectors the processor has: SSE4, AVX2, AVX-512 or NEON, chosen at run time. Weights
-// whose part of the largest is below the smallest normal number are 0.
+// whose part of the largest is below the smallest normal number may be 0.
 template <class T>
 ZeroRows attend_tiled(const KernelCall<T>& call, const RowBlock& block, AttentionResult<T>& result);
 

@@ -38,7 +38,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct GroupState {
   T* references;  // what scores are taken less, in all lanes
-  T* sums;        // of the weights
+  T* sums;        // of the weights; for the output the sums of all, in all lanes
   T* rises;       // the largest shifted_to_whole of a score less its reference, as whole numbers
   T* ends;        // how many columns of the tile the row sees
 };
